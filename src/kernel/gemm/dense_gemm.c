@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dense_gemm.c: dense by products of our own (gemm.h): all three passes, in f32 and, where a row multiplies it, in bf16
- * with weights in f32, which are rounded as they are packed. Bias and ReLU are part of the product; weights are read as
- * they lie and packed block by block, so that a B^T costs what a B does.
+/* dense_gemm.c: dense by tutti's own matrix products (gemm.h): all three passes, in f32, and in bf16 if a row of loops
+ * multiplies it. The weights of bf16 products are f32 and are rounded as they are packed. Bias and ReLU are part of the
+ * product. Weights are packed block by block in the order in which they lie, so a B^T costs as much as a B.
  *
- * A sample is a row of numbers in whatever order they lie: behind planes in blocks or with channels last the input
- * stays as it is, and weights that are trained lie in its order, an output's behind another's, described as (units, C,
- * H, W). */
+ * A sample is read as a row of numbers, whatever its order: behind planes in blocks or with channels last the input is
+ * not reordered. Weights that are trained take the input's order, one output's after the other's, described as (units,
+ * C, H, W). */
 #include <stdlib.h>
 #include <string.h>
 

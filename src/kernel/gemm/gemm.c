@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm.c: runs a matrix product by its plan: each thread a rectangle of C, cut into blocks of columns, of k, of rows,
- * and those into register blocks. Threads share nothing: what two of them want packed, each packs. */
+/* gemm.c: runs a matrix product by its plan. Each thread computes a rectangle of C. It cuts the rectangle into blocks
+ * of columns, of k and of rows, and those into register blocks. Threads share nothing: each packs what it needs, even
+ * if another thread packs the same. */
 #include "gemm.h"
 
 #include <assert.h>
@@ -22,7 +23,7 @@ static int64_t up(int64_t n, int64_t by)
     return (n + by - 1) / by;
 }
 
-/* ---- packed operands ---- */
+/* ---- operands that the caller packs before ---- */
 
 /* Stands before the cells and says what the operand was packed for. */
 typedef struct {
@@ -58,7 +59,7 @@ typedef struct {
     int64_t i, n, p, nk;
 } matrix_part;
 
-/* Packs its panels. */
+/* Packs all panels of the block. */
 static void pack_panels(const tutti_gemm_plan *plan, tutti_gemm_operand which, const tutti_gemm_source *matrix,
                         const matrix_part *m, tutti_gemm_cell *to)
 {
@@ -82,7 +83,7 @@ void tutti_gemm_pack(const tutti_gemm_plan *plan, tutti_gemm_operand which, cons
     const tutti_gemm *g = &plan->gemm;
     const tutti_gemm_source matrix = tutti_gemm_source_of(g, which, from, 0);
     const packed_label label = label_of(plan, which);
-    /* the operand of a product that is not packed may have been turned */
+    /* the plan may have exchanged A and B, so an operand that it does not take packed is refused */
     assert(which == TUTTI_GEMM_A ? g->packed_a : g->packed_b);
     memcpy(packed, &label, sizeof label);
     tutti_gemm_cell *cells = (tutti_gemm_cell *)(void *)((char *)packed + TUTTI_GEMM_ALIGNED);
@@ -95,7 +96,7 @@ void tutti_gemm_pack(const tutti_gemm_plan *plan, tutti_gemm_operand which, cons
 
 /* ---- a rectangle of C ---- */
 
-/* What a thread does of one product. */
+/* The part of one product that a thread computes. */
 typedef struct {
     const tutti_gemm_plan *plan;
     tutti_gemm_source a, b;
@@ -119,8 +120,8 @@ typedef struct {
     const tutti_gemm_cell *at;
     int64_t apart_i, apart_p, panel; /* panel: distance from one panel to the next */
     const tutti_gemm_cell
-        *last; /* where the last panel is packed if it is not full and the others lie in the matrix; NULL if it lies
-                * with them */
+        *last; /* where the last panel is packed if it is not full and the other panels are read from the matrix; NULL
+                * if it lies with them */
 } panels;
 
 static panels panels_packed(const tutti_gemm_plan *plan, tutti_gemm_operand which, const tutti_gemm_cell *at,
@@ -165,7 +166,7 @@ typedef struct {
     int64_t i, j, rows, columns;
 } place;
 
-/* Brings sums from memory of their own to C: as they are, or with bias and map once all of k is in them. */
+/* Copies sums from a buffer to C: as they are, or with bias and map once all of k is in them. */
 static void put_sums(const rectangle *r, const float *sums, const place *at, bool is_last)
 {
     const tutti_gemm *g = &r->plan->gemm;
@@ -204,7 +205,7 @@ static void multiply_turned(const rectangle *r, const depth *d, tutti_gemm_block
     put_sums(r, turned, &(place){at->j, at->i, at->columns, at->rows}, d->is_last);
 }
 
-/* True if sums go to C itself: its vectors are whole, and no bias or map is to follow. */
+/* True if sums are kept in C itself: its vectors are whole, and no bias or map is applied afterwards. */
 static bool goes_to_c(const rectangle *r, const depth *d, int64_t columns)
 {
     const tutti_gemm *g = &r->plan->gemm;
@@ -223,7 +224,7 @@ static void multiply_in_c(const rectangle *r, const depth *d, tutti_gemm_block *
     r->plan->row->multiply(b, rows, columns);
 }
 
-/* Multiplies a register block whose sums go through memory of their own. */
+/* Multiplies a register block whose sums go to a buffer first. */
 static void multiply_beside(const rectangle *r, const depth *d, tutti_gemm_block *b, const place *at)
 {
     const int64_t rows = at->rows, columns = at->columns;
@@ -263,7 +264,8 @@ static tutti_gemm_fetched fetch_matrix(const tutti_gemm_source *s, int64_t i, in
 {
     const int64_t size = (int64_t)tutti_dtype_bytes(s->type), apart = s->apart_i * size, down = s->apart_p * size;
     const bool by_k = s->apart_p == 1;
-    const int64_t along = by_k ? lines * LINE / LINE_CELLS : lines; /* distance along k, in bytes or elements */
+    /* distance between parts along k, in bytes or elements */
+    const int64_t along = by_k ? lines * LINE / LINE_CELLS : lines;
     const int64_t parts = along ? up(by_k ? d->nk * size : d->nk, along) : 1;
     tutti_gemm_fetched f = {.at = (const char *)s->from + i * apart + d->p * down, .of_side = parts, .of_this = parts};
     f.i = by_k ? apart : parts * down;
@@ -309,8 +311,8 @@ static void place_of(const rectangle *r, const sweep *s, int64_t stays, int64_t 
     *j = s->j0 + (s->b_stays ? stays : passes) * r->plan->row->columns;
 }
 
-/* Returns the sums of the register block behind that one, or NULL if there is none or if sums do not go to C one by
- * one. */
+/* Returns the sums of the register block after that of `stays` and `passes`, or NULL if there is none or if sums do not
+ * go to C one by one. */
 static float *sums_behind(const rectangle *r, const sweep *s, int64_t stays, int64_t passes)
 {
     int64_t i, j;
@@ -321,7 +323,8 @@ static float *sums_behind(const rectangle *r, const sweep *s, int64_t stays, int
     return floats_at(r, i, j);
 }
 
-/* If A is read where it lies: fetches the panels behind the current one while that one is read for the first time. */
+/* If A is read from the matrix, fetches the panels after the current one while the current one is read for the first
+ * time. */
 static tutti_gemm_fetched fetch_in_place(const rectangle *r, const depth *d, const sweep *s, int64_t stays)
 {
     const int64_t rows = r->plan->row->rows, below = s->i0 + (stays + 1) * rows;
@@ -457,7 +460,7 @@ static rectangle rectangle_of(const job *w, int64_t product, bool is_last)
     return r;
 }
 
-/* Multiplies the products of team t, and of each the rectangle of the team. */
+/* Multiplies the rectangle of team t in each of the team's products. */
 static void multiply_team(const job *w, int64_t t)
 {
     const tutti_gemm_plan *plan = w->plan;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm.h: matrix products of our own, for one product or a batch of them: C = map(A B + bias), or C += A B.
+/* gemm.h: tutti's own matrix products, for one product or a batch of them: C = map(A B + bias), or C += A B.
  *
  * Blocked as in Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008), and BLIS: panels of
  * A and B are packed to the shape that a register block reads, blocks of panels stay in the caches that the system
@@ -13,12 +13,12 @@
  *   avx512-bf16    bf16         VDPBF16PS: two of k at once, 14 x 32 sums
  *   tiles          bf16         the loops of amx with tiles in plain C
  *
- * SUMS. An element of C is one chain: it begins at 0 (at C where that is summed into, and at the bias never) and takes
- * the products in the order of k, by fused multiply-adds where the instruction set has them. So its bits depend on the
- * row and on nothing else: not on threads, blocks, caches, on its place in C, on who packed what; avx512 and avx2 give
- * the same ones. Rows of bf16 take two or 32 of k at once, as their instructions do, for which subnormal numbers are
- * zero. The error of an element is at most 2 (k + 4) 2^-24 (|A| |B| + |bias| + |C|) before C is rounded to its type;
- * GELU adds 2^-18 of its value, down to 2^-80.
+ * SUMS. An element of C is one chain of additions. It begins at 0 (at C with `accumulate`; never at the bias) and takes
+ * the products in the order of k, by fused multiply-adds if the instruction set has them. So its bits depend on the row
+ * alone: not on threads, blocks, caches, its place in C, or who packed the operands. avx512 and avx2 give the same
+ * bits. Rows of bf16 take two or 32 of k at once, as their instructions do; subnormal numbers count as zero. The error
+ * of an element is at most 2 (k + 4) 2^-24 (|A| |B| + |bias| + |C|) before C is rounded to its type; GELU adds 2^-18 of
+ * its value, down to 2^-80.
  *
  * Threads: a plan is frozen and may be shared; workspace and C belong to one run at a time. Runs allocate nothing and
  * cannot fail. */
@@ -52,8 +52,8 @@ typedef struct {
     bool packed_a, packed_b; /* the operand was packed by tutti_gemm_pack */
     int64_t batch;           /* number of products; 0 means 1 */
     int64_t apart_a, apart_b,
-        /* elements from one product's matrix to the next one's; 0 means the same matrix for all (not for C). Packed
-         * operands of which there is one for each product lie one behind the other: then any value but 0 */
+        /* elements from one product's matrix to the next one's; 0 means the same matrix for all (not for C). If there
+         * is a packed operand for each product, they lie one behind the other, and any value but 0 says so */
         apart_c;
     bool accumulate;      /* C += A B: C is f32, and there is no bias or map */
     tutti_gemm_bias bias; /* m or n floats, the same for the whole batch */
@@ -95,7 +95,7 @@ void tutti_gemm_pack(const tutti_gemm_plan *plan, tutti_gemm_operand which, cons
 typedef struct {
     const void *a, *b; /* matrices, or packed operands; each begins at an element of its type */
     const float *bias; /* NULL if there is none */
-    void *c;           /* must not overlap any of them */
+    void *c;           /* must not overlap the operands or the bias */
 } tutti_gemm_operands;
 /* Runs a plan. It is a bug of the caller, and asserted, to give an operand that was packed for another row or other
  * sides. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_bf16_avx512bf16.c: products of bf16 by AVX512-BF16 (VDPBF16PS): a lane adds the products of two neighbours of k
- * to its sum, the second one's first; subnormal numbers are zero to it, and sums are rounded to nearest even. */
+/* gemm_bf16_avx512bf16.c: products of bf16 by AVX512-BF16 (VDPBF16PS). A lane adds the products of two neighbours of k
+ * to its sum, the second neighbour's first. The instruction takes subnormal numbers for zero and rounds sums to nearest
+ * even. */
 #include "../../tensor/isa.h"
 #include "../../tensor/vector.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_conv.c: convolutions of 1 x 1 as matrix products of our own, in f32, and in bf16 where a row multiplies it, with
- * weights in f32, which are rounded as they are packed. Values are read where they lie: nothing is brought into another
- * order. Of strides, which are for channels last, the positions that are read are copied side by side before, and the
- * gradient of the input goes back from there among zeros.
+/* gemm_conv.c: convolutions of 1 x 1 as tutti's own matrix products, in f32, and in bf16 if a row of loops multiplies
+ * it. The weights of bf16 products are f32 and are rounded as they are packed. Values are read where they lie; nothing
+ * is reordered. With a stride, which needs channels last, the positions that are read are first copied side by side;
+ * the input's gradient is copied back from there, with zeros between.
  *
  * Channels last: positions of all samples are the rows of one product; row-major: positions of a sample are the columns
  * of one product a sample. With in (positions, C), out (positions, N), weights (N, C), or each in (C, positions) and so
@@ -26,7 +26,8 @@ typedef struct {
     bool channels_last;
     int64_t batch, positions, in, out;    /* positions: those of one sample's output */
     int64_t stride, height, width, right; /* height and width of the input; right: positions in a row of the output */
-    size_t picked_at; /* offset in scratch of the input's positions that are read; unused if the stride is 1 */
+    size_t picked_at; /* offset in scratch of the copy of the input's positions that are read; unused if the stride is
+                       * 1 */
     int nthreads;
 } state;
 
@@ -39,7 +40,7 @@ bool tutti_gemm_conv_fits(const tutti_kernel *k, const tutti_kernel_request *r, 
     if (at->kernel != 1 || at->pad || at->groups != 1 || k->in[0].dtype != type || !tutti_gemm_multiplies(type))
         return false;
     for (int p = 0; p < k->nparams; p++)
-        if (k->params[p].layout) return false; /* the order of another row */
+        if (k->params[p].layout) return false; /* the parameter has the order of another row */
     return (order == TUTTI_ORDER_NHWC || (order == TUTTI_ORDER_NCHW && at->stride == 1)) && r->order == order;
 }
 
@@ -74,7 +75,7 @@ double tutti_gemm_conv_seconds(const tutti_kernel *k, const tutti_kernel_request
     return OF_LIBRARY[pass] * tutti_onednn_seconds(k, r, pass);
 }
 
-/* Sets rows and columns of the operands: of products of positions, or of samples. */
+/* Sets the operands' rows and columns: for one product over all positions, or for a product of each sample. */
 static void describe(const state *s, const tutti_conv_attrs *at, tutti_gemm *forward, tutti_gemm *data,
                      tutti_gemm *params)
 {
@@ -97,7 +98,7 @@ static void describe(const state *s, const tutti_conv_attrs *at, tutti_gemm *for
     }
     forward->multiplied = data->multiplied = params->multiplied = s->type;
     forward->type_c = data->type_c = s->type;
-    data->type_a = data->type_b = forward->type_a = forward->type_b = TUTTI_F32; /* weights */
+    data->type_a = data->type_b = forward->type_a = forward->type_b = TUTTI_F32; /* the weights are always f32 */
     if (s->channels_last)
         forward->type_a = data->type_a = s->type;
     else
@@ -139,7 +140,7 @@ static char *picked(const state *s, const tutti_kernel_args *a)
     return (char *)a->scratch + s->picked_at;
 }
 
-/* Returns where the input element lies that output row y of all samples begins with. */
+/* Returns where the first input element lies that output row y, counted over all samples, reads. */
 static size_t row_at(const state *s, int64_t y)
 {
     const int64_t down = s->positions / s->right;
@@ -158,7 +159,8 @@ static const void *pick(const state *s, const tutti_kernel_args *a)
     return picked(s, a);
 }
 
-/* Writes zeros at positions that were not read. */
+/* Copies the input's gradient from the positions that were read back to their places; the other positions become
+ * zero. */
 static void put_back(const state *s, const tutti_kernel_args *a)
 {
     const size_t nbytes = row_bytes(s), step = (size_t)s->stride * nbytes,

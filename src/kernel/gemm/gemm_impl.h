@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_impl.h: declarations that the files of our matrix products share: rows, packed panels.
+/* gemm_impl.h: declarations that the files of tutti's matrix products share: rows of loops, packed panels.
  *
  * Operands are packed as *cells* of 32 bits: a float, or two neighbours of k in bf16. A panel of A is row->rows rows of
- * C wide, one of B row->columns columns: cells [k][side] (of A where a_in_tiles: [k / 16][side][16 of k]), a side that
- * is not full filled up with zeros, as are steps of k. Of a whole packed operand come first the panels of the first
- * block of k, and so on: [block of k][panel][k][side]. */
+ * C wide, a panel of B row->columns columns. Its cells lie as [k][side] (for A with a_in_tiles: [k / 16][side][16 of
+ * k]). Sides and steps of k that are not full are filled up with zeros. In a whole packed operand the panels of the
+ * first block of k come first: [block of k][panel][k][side]. */
 #ifndef TUTTI_GEMM_IMPL_H
 #define TUTTI_GEMM_IMPL_H
 
@@ -37,13 +37,14 @@ typedef struct {
     const char *at;
     int64_t i, p;             /* bytes from a line to the next one, and from 16 lines to the next 16 */
     int64_t left;             /* number of parts that are left */
-    int64_t of_side, of_this; /* parts of 16 elements of the side, and how many of them are left */
+    int64_t of_side, of_this; /* of_side: parts that each 16 elements of the side have; of_this: how many of them are
+                               * left */
     int64_t apart, along;     /* bytes from 16 elements of the side to the next 16, and from part to part within them */
     int64_t blocks;           /* register blocks that are left before the memory is needed */
 } tutti_gemm_fetched;
 
-/* A part of a block of k, for consecutive register blocks of C of one size. Cells lie at the given distances; sums
- * begin with the values at `begin` and go to `sums`. */
+/* Consecutive register blocks of C of one size, for a part of a block of k. Cells lie at the given distances; sums
+ * start from the values at `begin` and go to `sums`. */
 typedef struct {
     const tutti_gemm_cell *a, *b;
     int64_t a_i, a_p,
@@ -59,11 +60,11 @@ typedef struct {
     int64_t next_a, next_b, next_c;
     const float *next_sums; /* sums of the block behind the last; NULL if unknown */
     tutti_gemm_fetched
-        *fetch;   /* memory to fetch meanwhile: the second is used when nothing of the first is left; NULL means none */
+        *fetch;   /* memory to fetch meanwhile: the second is used when the first has no parts left; NULL means none */
     bool streams; /* sums bypass the caches: they are many whole lines of memory */
 } tutti_gemm_block;
 
-/* What is done with finished sums. */
+/* What is applied to finished sums. */
 typedef struct {
     int64_t rows, columns;
     const float *sums;
@@ -119,7 +120,7 @@ typedef struct tutti_gemm_row {
 
 extern const tutti_gemm_row tutti_gemm_avx512, tutti_gemm_avx2, tutti_gemm_generic;   /* rows of f32: gemm_vector.c */
 extern const tutti_gemm_row tutti_gemm_amx, tutti_gemm_avx512_bf16, tutti_gemm_tiles; /* rows of bf16 */
-/* of each type, the fastest first */
+/* the rows of each type, the fastest first */
 extern const tutti_gemm_row *const tutti_gemm_rows[];
 extern const int tutti_gemm_nrows;
 

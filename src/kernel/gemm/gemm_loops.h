@@ -77,7 +77,7 @@ typedef struct {
     int64_t i, on, left;
 } gemm_lines;
 
-/* Takes the next part of one of the two, as late as the register blocks that are left allow. */
+/* Takes the next part of one of the two that f points to, as late as the number of register blocks left allows. */
 INLINE bool gemm_take_part(tutti_gemm_fetched *f, gemm_lines *lines)
 {
     if (f->left == 0 || f->blocks > f->left + 2) return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_pack_loops.h: packs panels and finishes sums of matrix products. What stands around products of register blocks
- * or tiles, written once for all instruction sets: packing, and what becomes of finished sums. Included after a
- * vector_*.h and GEMM_PAIR, the numbers of k in a cell: 1 (f32) or 2 (bf16). */
+/* gemm_pack_loops.h: packs panels and finishes sums of matrix products: the code around the products of register blocks
+ * or tiles, written once for all instruction sets. Included after a vector_*.h and GEMM_PAIR, the numbers of k in a
+ * cell: 1 (f32) or 2 (bf16). */
 #ifndef TUTTI_GEMM_PACK_LOOPS_H
 #define TUTTI_GEMM_PACK_LOOPS_H
 
@@ -12,8 +12,8 @@
 
 /* ---- packing ---- */
 
-/* Takes WIDTH cells that are neighbours along the side, from one k, or from it and the next k, which lies `next`
- * further on (0 means that it is zero). */
+/* Takes WIDTH cells that are neighbours along the side. A cell holds one k, or a pair: that k and the next one, which
+ * lies `next` further on (0 means that the second number is zero). */
 INLINE vector gemm_take_across(const void *from, int64_t at, int64_t next, int64_t n, tutti_dtype type)
 {
     const vector first = n < WIDTH ? take_some(from, at, n, type) : take(from, at, type);

@@ -122,7 +122,7 @@ static void fill_in(tutti_gemm *g)
     if (!g->batch) g->batch = 1;
 }
 
-/* ---- roles ---- */
+/* ---- which operand takes which role ---- */
 
 /* True if the product is better turned (B multiplied from the left). A row reads A where it lies if k's neighbours lie
  * side by side, but not B; so turning pays if A is much smaller. For rows of vectors, it was measured to pay if rows of
@@ -203,10 +203,10 @@ enum {
 }; /* floats in a way of the first-level cache: rows at that distance compete for the same sets, there and in the second
     * level */
 
-/* Keeps the block of B near if C has few rows. Then a block of B is read only a few times, and the read from memory
- * counts. So it stays in half of the second-level cache, beside a block of k of all rows of A, which is copied again
- * for each block of B. Long pieces of a B whose rows compete for sets are packed at once. Tiles were not measured and
- * keep their blocks. */
+/* Keeps the block of B in the cache if C has few rows. Then a block of B is read only a few times, so its first read
+ * from memory counts. The block stays in half of the second-level cache, beside a block of k of all rows of A, which is
+ * copied again for each block of B. Long pieces of a B whose rows compete for sets are packed at once. Tiles were not
+ * measured and keep their blocks. */
 static void keep_b_near(tutti_gemm_plan *plan)
 {
     const tutti_gemm *g = &plan->gemm;
@@ -345,7 +345,8 @@ tutti_status tutti_gemm_plan_make(const tutti_gemm *gemm, tutti_gemm_plan *plan,
     if (made.copies_a)
         made.block_a_bytes = (size_t)block_bytes(&made, least(made.block_m, g->m), row->rows);
     else if (row->a_in_tiles && !g->packed_a && g->m % row->vector)
-        made.block_a_bytes = (size_t)block_bytes(&made, row->rows, row->rows); /* for the last panel */
+        /* room for the packed last panel alone */
+        made.block_a_bytes = (size_t)block_bytes(&made, row->rows, row->rows);
     made.thread_bytes = made.block_a_bytes;
     if (made.copies_b) made.thread_bytes += (size_t)block_bytes(&made, least(made.block_n, g->n), row->columns);
     made.workspace_bytes = made.thread_bytes * (size_t)(made.nteams_batch * made.nteams_m * made.nteams_n);

@@ -6,7 +6,7 @@
 #include "tile_config.h"
 
 typedef struct {
-    char nothing; /* the processor holds the tiles */
+    char nothing; /* empty, because the processor holds the tiles */
 } tiles;
 
 #define tile_clear(t, n)             TILE_DO(t, _tile_zero(n))

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm_tile_loops.h: products by tiles of 16 x 16 cells, written once for the tiles of AMX and for those of plain C.
- * Included after a vector_*.h and gemm_tile_amx.h or gemm_tile_plain.h, which say what a tile is:
+ * Included after a vector_*.h and gemm_tile_amx.h or gemm_tile_plain.h, which define the tiles:
  *
- *   tiles                       all eight
- *   tile_clear(t, n)            tile n = 0
- *   tile_load(t, n, from, apart)    16 rows of 64 bytes, so many bytes apart; tile_store
+ *   tiles                       the state of all eight tiles
+ *   tile_clear(t, n)            sets tile n to 0
+ *   tile_load(t, n, from, apart)    loads 16 rows of 64 bytes, `apart` bytes apart; tile_store stores them
  *   tile_multiply(t, c, a, b)   c += a b, of a in pairs along its rows, of b in pairs of rows
  *
- * A register block is 32 x 32: four tiles of sums, two of A, two of B, so that each that is loaded is used twice. What
- * it does not fill goes through memory of its own: panels are filled up with zeros. */
+ * A register block is 32 x 32: four tiles of sums, two of A, two of B, so that each loaded tile is used twice. The sums
+ * of a block at the edge of C go through a buffer. Panels are filled up with zeros. */
 #ifndef TUTTI_GEMM_TILE_LOOPS_H
 #define TUTTI_GEMM_TILE_LOOPS_H
 

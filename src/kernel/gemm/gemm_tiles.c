@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_tiles.c: products of bf16 by tiles in plain C: what every processor has, and what the loops of AMX are tested
- * by. */
+/* gemm_tiles.c: products of bf16 by tiles in plain C. They run on every processor, and the loops of AMX are tested
+ * against them. */
 #include "../../tensor/vector.h"
 
 #include "gemm_tile_plain.h"

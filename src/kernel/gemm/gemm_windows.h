@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_windows.h: the windows of a convolution as an operand of matrix products (im2col that is never written whole).
- * No such matrix is written: panels are packed from the activations.
+/* gemm_windows.h: the windows of a convolution as an operand of matrix products (im2col). The matrix of windows is
+ * never written whole: panels are packed from the activations.
  *
- * Two ways. Where the channels of a position lie side by side, in vectors at least, a row is one run of channels for
- * each tap, found by a pointer. Where they are few or lie apart (an image's), a sample is first laid out in *planes*:
- * channel by channel, padded with zeros, each line cut by the stride's remainders, so that neighbouring windows lie
- * side by side for every tap; with stride 1 that is the sample itself with its padding. */
+ * There are two ways. If the channels of a position lie side by side and fill vectors, a window is one run of channels
+ * for each tap, found by a pointer. If channels are few or lie apart (an image's), a sample is first laid out in
+ * *planes*: channel by channel, padded with zeros, each line cut by its columns' remainders by the stride. Then
+ * neighbouring windows lie side by side for every tap; with stride 1 the planes are the sample itself with its
+ * padding. */
 #ifndef TUTTI_GEMM_WINDOWS_H
 #define TUTTI_GEMM_WINDOWS_H
 
@@ -23,26 +24,25 @@ typedef struct {
 
 enum { TUTTI_WINDOWS_MOST_PLANES = 1024 }; /* the most numbers in a window that is read from planes */
 
-/* True if this row packs windows by runs of channels; by planes. */
+/* True if this row packs windows by runs of channels; false if by planes. */
 bool tutti_windows_in_runs(const tutti_windows *w, const tutti_gemm_row *row);
 bool tutti_windows_in_planes(const tutti_windows *w, const tutti_gemm_row *row);
 
-/* Packs into a panel of A: windows `position` .. + n of all samples; of tap number `tap`, nk channels from `from`
- * on. */
+/* Packs into a panel of A the windows `position` .. + n of all samples: nk channels, from `from` on, of tap `tap`. */
 void tutti_windows_pack_rows(const tutti_windows *w, const tutti_gemm_row *row, const void *memory, int64_t position,
                              int64_t n, int64_t tap, int64_t from, int64_t nk, tutti_gemm_cell *to);
-/* Windows as steps of k: windows `position` .. + n of all samples, and where the channels of one tap lie in each. */
+/* Windows as steps of k: windows `position` .. + n of all samples, with pointers to the channels of one tap in each. */
 enum { TUTTI_WINDOWS_MOST_STEPS = 1024 };
 typedef struct {
-    int64_t position, n, tap; /* tap: negative before the first */
+    int64_t position, n, tap; /* tap: the tap that the pointers are for; negative before the first */
     const void *at[TUTTI_WINDOWS_MOST_STEPS];
 } tutti_windows_steps;
 /* Packs into a panel of B, whose columns are n numbers of the windows from `from` on. */
 void tutti_windows_pack_steps(const tutti_windows *w, const tutti_gemm_row *row, const void *memory,
                               tutti_windows_steps *steps, int64_t number, int64_t n, tutti_gemm_cell *to);
 
-/* Planes of one sample: their bytes; how to fill them; and the same panels from them. A panel of A then holds all of k,
- * for windows of one sample; a panel of B holds one line of windows. */
+/* The same by planes: returns the bytes of one sample's planes, fills them, and packs the panels from them. A panel of
+ * A then holds all of k, for windows of one sample; a panel of B holds one line of windows. */
 size_t tutti_windows_plane_bytes(const tutti_windows *w);
 void tutti_windows_fill_planes(const tutti_windows *w, const void *memory, int64_t sample, void *planes);
 void tutti_windows_pack_plane_rows(const tutti_windows *w, const tutti_gemm_row *row, const void *planes,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm_windows_loops.h: packs rows that lie anywhere into panels (gemm_windows.h). Included by gemm_pack_loops.h, whose
- * words it uses. */
+ * functions it uses. */
 #ifndef TUTTI_GEMM_WINDOWS_LOOPS_H
 #define TUTTI_GEMM_WINDOWS_LOOPS_H
 

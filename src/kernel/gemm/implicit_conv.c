@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* implicit_conv.c: convolutions of any kernel, stride, padding and groups as products of windows that are never written
- * (windows_product.h), in f32, and in bf16 where a row multiplies it, with weights in f32, which are rounded as they
- * are packed.
+ * to memory (windows_product.h), in f32, and in bf16 if a row of loops multiplies it. The weights of bf16 products are
+ * f32 and are rounded as they are packed.
  *
  *   forward     out = windows of in, W
  *   d weights   dW = dout^T, windows of in
- *   d input     din = windows of dout, W turned round: with a stride of s one such product for each of s x s classes of
- *               positions, which see every s-th tap
+ *   d input     din = windows of dout, W flipped: with a stride of s one such product for each of s x s classes of
+ *               positions, which use every s-th tap
  *
- * Weights that are trained lie as the products want them, (out, tap down, tap right, in); in any other order they are
- * brought into that one once a call. */
+ * Weights that are trained have the order that the products read, (out, tap down, tap right, in). Weights in any other
+ * order are copied into it once a call. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,8 +28,8 @@ typedef struct {
     tutti_dtype type;
     int64_t group_in, group_out, window; /* window: numbers in one window */
     bool is_direct;                      /* weights lie in the wanted order already */
-    bool leaves_out;                     /* some class of positions sees no tap */
-    int64_t *offsets;                    /* where weights lie if not in the wanted order */
+    bool leaves_out;                     /* some class of positions uses no tap, so its gradient is zero */
+    int64_t *offsets;                    /* offsets of the weights in their order, if it is not the wanted one */
     size_t weights_at, sums_at;          /* offsets in scratch, behind what passes need */
 } state;
 
@@ -61,7 +61,7 @@ static bool is_written(const tutti_blocks *b, const tutti_gemm_row *row)
     return b->nblocks == 1 || b->block % row->vector == 0;
 }
 
-/* Finds the orders. The output takes the request's order, or that of the input. */
+/* Finds the orders of input and output. The output takes the request's order, or that of the input. */
 static bool orders_of(const tutti_kernel *k, const tutti_kernel_request *r, tutti_blocks *in, tutti_blocks *out,
                       tutti_layout *layout, tutti_value *v)
 {
@@ -269,7 +269,7 @@ static void order_weights(tutti_kernel *k, const tutti_kernel_request *r)
         (tutti_layout){.stride = {s->window, 1, dim[3] * dim[1], dim[1]}, .padded = {dim[0], dim[1], dim[2], dim[3]}};
     tutti_param_desc wanted = *p;
     wanted.layout = &s->weights_layout, wanted.elements = count;
-    const bool alike = dim[1] == 1 || dim[2] * dim[3] == 1; /* row-major is the same order then */
+    const bool alike = dim[1] == 1 || dim[2] * dim[3] == 1; /* row-major is the wanted order then */
     if (r->training && !r->params_as && s->type == TUTTI_F32 && !alike) *p = wanted;
     s->is_direct = (alike && !p->layout) || tutti_param_order_hash(p) == tutti_param_order_hash(&wanted);
     s->sums_at = k->scratch_bytes;

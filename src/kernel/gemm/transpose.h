@@ -11,7 +11,7 @@ typedef struct {
     tutti_dtype from_type, to_type;
     const void *from;
     void *to;
-    int64_t rows, columns; /* of `from` */
+    int64_t rows, columns; /* rows and columns of `from` */
 } tutti_transposition;
 
 /* Writes the transpose of from (rows, columns) to `to` (columns, rows). Both are row-major, of f32, bf16 or f16, and do

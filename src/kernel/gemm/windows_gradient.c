@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* windows_gradient.c: the gradient of the weights of an implicit convolution: dW = dout^T windows. A thread takes parts
- * of the columns of dW; of each block of windows, which are steps of k, it packs these columns of the windows into its
- * part of the second-level cache, then panel after panel of dout, whose channels are rows. Sums of its part stay in
- * memory of the thread until all of k is in them. */
+/* windows_gradient.c: the gradient of the weights of an implicit convolution: dW = dout^T windows. Each thread computes
+ * parts of the columns of dW. The windows are steps of k. For each block of windows the thread packs its columns of
+ * them into its part of the second-level cache, then packs panel after panel of dout, whose channels are rows. The sums
+ * of a part stay in memory of the thread until all of k is in them. */
 #include <assert.h>
 #include <string.h>
 

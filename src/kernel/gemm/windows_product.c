@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* windows_product.c: the forward product of an implicit convolution: C = map(windows W + bias). Weights are packed once
- * a run, all of them; a thread takes blocks of windows, packs them a block of k at a time into its part of the
- * second-level cache, and lets the panels of the weights pass by. Sums of a block of C stay in memory of the thread
- * until all of k is in them: what is written may be of 16 bits, and lie in any order. */
+/* windows_product.c: the forward product of an implicit convolution: C = map(windows W + bias). All weights are packed
+ * once a run. A thread takes blocks of windows, packs them a block of k at a time into its part of the second-level
+ * cache, and multiplies them with each panel of the weights. The sums of a block of C stay in memory of the thread
+ * until all of k is in them, because C may have 16 bits and may lie in any order. */
 #include <string.h>
 
 #include "../crew.h"
@@ -86,7 +86,7 @@ static void cut_c(tutti_windows_product *p)
     p->nblocks = p->in_planes ? p->blocks_sample * p->from.at.batch : p->blocks_sample;
 }
 
-/* True if the weights of a window's numbers lie at even distances. */
+/* True if the weights of consecutive numbers of a window lie at one distance from each other. */
 static bool runs_on(const tutti_windows_product *p)
 {
     const tutti_windows_weights *w = &p->weights;

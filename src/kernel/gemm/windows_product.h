@@ -13,8 +13,8 @@
 
 #include "gemm_windows.h"
 
-/* Where sums go: the window of line y, column x to line top + y * step, column left + x * step, its columns to
- * channels. */
+/* Where sums go: the window of line y and column x goes to line top + y * step, column left + x * step of the value;
+ * the product's columns become its channels. */
 typedef struct {
     tutti_blocks at;
     tutti_dtype type;
@@ -22,7 +22,7 @@ typedef struct {
     int64_t top, left, step;
 } tutti_windows_place;
 
-/* Where the factor of a window's number and of a column lies, in floats from the first. */
+/* Where the weight of a window's number and a column lies: distances in floats from the first weight. */
 typedef struct {
     int64_t first, tap_down, tap_right, channel, column; /* one of the last two is 1 */
 } tutti_windows_weights;
@@ -39,30 +39,31 @@ typedef struct {
     bool in_planes;
     int64_t columns, npanels; /* with channels that fill up the last block */
     int64_t chunk, nchunks, units_block,
-        nunits;                     /* channels of a unit of k, units of a tap, of a block of k, of all of k */
-    int64_t panels_m, panels_n;     /* of a block of C */
-    int64_t blocks_sample, nblocks; /* of positions: in one sample (planes), in all */
+        nunits;                     /* channels of a unit of k; units of a tap, of a block of k and of all of k */
+    int64_t panels_m, panels_n;     /* panels of windows and of columns in a block of C */
+    int64_t blocks_sample, nblocks; /* blocks of windows: in one sample (planes), and in all samples */
     size_t a_at, sums_at, planes_at, thread_bytes, bias_at, threads_at;
     size_t scratch_bytes;
 } tutti_windows_product;
 
 void tutti_windows_product_plan(tutti_windows_product *p);
-/* bias: the first channel's of the value that is written. */
+/* Runs the plan. `bias` begins at the first channel of the whole value that is written. */
 void tutti_windows_product_run(const tutti_windows_product *p, const void *memory, const float *weights,
                                const float *bias, void *to, void *scratch);
 
-/* dW: a row for each channel of dout, its numbers those of a window: floats row after row. */
+/* The gradient of the weights: dW has a row of floats for each channel of dout, and a column for each number of a
+ * window. */
 typedef struct {
     const tutti_gemm_row *row;
     tutti_windows from;
     tutti_blocks dout;
     tutti_dtype dout_type;
-    int64_t channel, channels; /* of dout */
+    int64_t channel, channels; /* the first channel of dout, and their number */
     int nthreads;
     /* Filled in by tutti_windows_gradient_plan. */
     bool in_planes;
     int64_t numbers, npanels_m, npanels_n,
-        panels_n;                     /* of a window; panels of C, of a part of it that is summed at once */
+        panels_n;                     /* numbers of a window; panels of C, and of a part of C that is summed at once */
     int64_t steps_block, lines_block; /* windows of a block of k; in planes: lines */
     size_t b_at, a_at, strip_at, planes_at, thread_bytes;
     size_t scratch_bytes;
