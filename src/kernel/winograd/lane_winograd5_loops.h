@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_winograd5_loops.h: convolutions of 5 x 5 by Winograd's products F(2 x 2, 5 x 5): the transforms of a tile, for
- * every row. Points and tiles of 6 x 6 are those of lane_winograd_loops.h, and so is B; A and G are
+ * every instruction set. The points, the tiles of 6 x 6 and B are those of lane_winograd_loops.h; A and G are
  *
  *   A^T = 1 1  1 1  1 0      G = 1/4 (1 0 0 0 0), -1/6 (1 1 1 1 1), -1/6 (1 -1 1 -1 1),
  *         0 1 -1 2 -2 1          1/24 (1 2 4 8 16), 1/24 (1 -2 4 -8 16), (0 0 0 0 1)
  *
- * The input's gradient is the output turned around, not a convolution with more padding: B (...) B^T of a tile is added
- * to what its neighbours have left, so that as many tiles are multiplied as forward. Lanes are channels, n of them: any
- * number fits. */
+ * The input's gradient is the transposed forward transform, not a convolution with more padding: B (...) B^T of a tile
+ * is added to what its neighbours have written, so it multiplies as many tiles as the forward pass. Lanes are n
+ * channels; any n fits. */
 #ifndef TUTTI_LANE_WINOGRAD5_LOOPS_H
 #define TUTTI_LANE_WINOGRAD5_LOOPS_H
 
@@ -15,7 +15,8 @@
 
 enum { TAPS5 = 5, TILE5_OUT = TUTTI_WINOGRAD5_TILE };
 
-/* --- in one direction; numbers are `apart` vectors from each other --- */
+/* --- transforms in one direction, by the matrices A^T, A, B, G, G^T; numbers are `apart` vectors from each other
+ * --- */
 
 /* A^T */
 INLINE void turn5_output(const vector *m, int apart, vector *to, int to_apart)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_winograd_loops.h: convolutions of 3 x 3 by the products F(4 x 4, 3 x 3) of Winograd, as Lavin and Gray wrote
- * them for networks (CVPR 2016, arXiv 1509.09308): the transforms of a tile and the products, for every row. A vector
- * holds channels of a position, so a transform is additions of whole vectors:
+ * them for networks (CVPR 2016, arXiv 1509.09308): the transforms of a tile and the products, for every instruction
+ * set. A vector holds channels of a position, so a transform is additions of whole vectors:
  *
  *   Y = A^T [ (G g G^T) . (B^T d B) ] A       d: 6 x 6 of the input, g: 3 x 3 weights, Y: 4 x 4 of the output
  *
- * "." is a product of 36 pairs of numbers, summed over channels: 36 products of matrices. The gradient of the weights
- * is what turns all that around: A (4 x 4 of dout) A^T times the same B^T d B, summed over tiles, and G^T (..) G of the
- * sums. */
+ * "." multiplies 36 pairs of numbers and sums over channels: 36 products of matrices. The gradient of the weights is
+ * the transpose: A (4 x 4 of dout) A^T times the same B^T d B, summed over tiles, and then G^T (..) G of the sums. */
 #ifndef TUTTI_LANE_WINOGRAD_LOOPS_H
 #define TUTTI_LANE_WINOGRAD_LOOPS_H
 
@@ -29,7 +28,8 @@ INLINE vector scaled_add(float a, vector b, vector c)
     return multiply_add(all(a), b, c);
 }
 
-/* --- in one direction; numbers are `apart` vectors from each other --- */
+/* --- transforms in one direction, by the matrices B^T, A^T, A, G, G^T; numbers are `apart` vectors from each other
+ * --- */
 
 /* B^T */
 INLINE void turn_input(const vector *d, vector *to, int apart)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* winograd.c: the passes of a 3 x 3 convolution by Winograd's products (winograd.h). Of a block of tiles the scratch
- * holds the transforms of what is read and of what comes of it, one matrix (tiles, channels) for each of the 36
- * products, and the transforms of the weights, (inputs, outputs) in blocks of two vectors of outputs.
+/* winograd.c: the passes of a 3 x 3 convolution by Winograd's products (winograd.h). For a block of tiles, scratch
+ * holds the transforms of what is read and of what is written: one matrix (tiles, channels) for each of the 36
+ * products. It also holds the transforms of the weights, (inputs, outputs) in blocks of two vectors of outputs.
  *
- * A block is as many tiles as the second-level cache holds; where there are many channels, so many that reading the
- * weights anew for each block costs no more than reading the tiles. Rows of the matrices are a line longer than their
- * channels: rows that are powers of two apart would fall into the same few sets of a cache. */
+ * A block has as many tiles as the second-level cache holds; with many channels it has more, so that reading the
+ * weights again for each block costs no more than reading the tiles. Rows of the matrices are a line longer than their
+ * channels: rows at distances of powers of two would compete for the same few sets of a cache. */
 #include "winograd.h"
 
 #include <string.h>
@@ -18,11 +18,11 @@ enum {
     LINE = 16,         /* in floats */
     CACHED = 96 << 10, /* floats in a block */
     LEAST_TILES = 14,  /* tiles that products take at once */
-    MOST_WIDTH = 16,   /* of a vector, in floats */
+    MOST_WIDTH = 16,   /* floats of the longest vector */
     SUMS = 6 + 1,      /* the gradient's transform at (1, 1) is the sum of the tile */
 };
 
-/* One direction: from what is read to what is made of it. */
+/* One direction: from the value that is read to the value that is written. */
 typedef struct {
     const tutti_winograd *w;
     tutti_blocks from, to;
@@ -87,7 +87,7 @@ static int64_t max64(int64_t a, int64_t b)
 
 static passage passage_of(const tutti_winograd *w, const tutti_blocks *from, const tutti_blocks *to, int64_t pad)
 {
-    const tutti_blocks *tiled = to; /* tiles of what is written, or of dout */
+    const tutti_blocks *tiled = to; /* the value that is cut into tiles: the one that is written, or dout */
     const int64_t tile = w->loops->tile;
     passage p = {.w = w,
                  .from = *from,
@@ -316,7 +316,7 @@ static void input_gradient(const tutti_winograd *w, const float *dout, const flo
     convolve(&p);
 }
 
-/* Transforms outputs [begin, end) back, in vectors. */
+/* Transforms output channels [begin, end) back, a vector at a time. */
 static void turn_back(void *arg, int64_t begin, int64_t end, int thread)
 {
     const passage *p = arg;

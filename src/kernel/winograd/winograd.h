@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* winograd.h: convolutions of stride 1 by Winograd's products. The three passes of a convolution of stride 1 in f32 by
- * Winograd's products: of 3 x 3 F(4 x 4, 3 x 3), 36 multiplications for 16 outputs where the sum as it is written takes
- * 144; of 5 x 5 F(2 x 2, 5 x 5), as many for 4 outputs where that takes 100 (Lavin and Gray, CVPR 2016, arXiv
- * 1509.09308; lane_winograd_loops.h, lane_winograd5_loops.h). All sums, of the transforms too, are f32.
+/* winograd.h: the three passes of a convolution of stride 1 in f32 by Winograd's products. For 3 x 3, F(4 x 4, 3 x 3)
+ * takes 36 multiplications for 16 outputs instead of the 144 of the plain sum; for 5 x 5, F(2 x 2, 5 x 5) takes 36 for
+ * 4 outputs instead of 100 (Lavin and Gray, CVPR 2016, arXiv 1509.09308; lane_winograd_loops.h,
+ * lane_winograd5_loops.h). All sums, of the transforms too, are f32.
  *
- * ERROR. No term of an element goes through more than n roundings, n = what is summed (channels; tiles, for weights)
- * plus 30, so its error is at most n u / (1 - n u) times what the same sums of absolute values come to, |A^T| ((|G| |g|
- * |G^T|) . (|B^T| |d| |B|)) |A|, u = 2^-24; tests/kernel/test_winograd.c holds every element to that in float64. Of
- * numbers in [-1, 1] and 16 to 64 channels: 3e-6 to 7e-6 of the largest.
+ * ERROR. No term of an element goes through more than n roundings, n = number of terms (channels; tiles, for weights)
+ * plus 30. So its error is at most n u / (1 - n u) times the same sums of absolute values, |A^T| ((|G| |g| |G^T|) .
+ * (|B^T| |d| |B|)) |A|, u = 2^-24; tests/kernel/test_winograd.c checks this bound for every element against float64.
+ * For numbers in [-1, 1] and 16 to 64 channels the error is 3e-6 to 7e-6 of the largest element.
  *
- * Tiles of outputs are taken in blocks, of all samples in their order; a block is transformed, multiplied (36 products
- * of matrices) and turned back. What is written does not depend on the number of threads. Infinities and NaN reach the
- * whole of a tile.
+ * Tiles of outputs are taken in blocks, over all samples in their order; a block is transformed, multiplied (36
+ * products of matrices) and transformed back. The results do not depend on the number of threads. Infinities and NaN
+ * spread over the whole of a tile.
  *
- * Activations lie in blocks of channels (memory_order.h) that vectors fill, weights in squares. Threads: owner
- * of the scratch; up to `nthreads` of the crew compute. */
+ * Activations lie in blocks of channels (memory_order.h) that vectors fill, weights in squares. Threads: owner of the
+ * scratch; up to `nthreads` of the crew compute. */
 #ifndef TUTTI_KERNEL_WINOGRAD_H
 #define TUTTI_KERNEL_WINOGRAD_H
 

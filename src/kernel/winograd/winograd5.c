@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* winograd5.c: the passes of a 5 x 5 convolution by Winograd's products, for channels that do not fill vectors
- * (winograd5.h). Of a block of samples the scratch holds one matrix (tiles, channels) for each of the 36 products, of
- * the input and of the output, and the transforms of the weights, (inputs, outputs). Products of matrices are
- * convolutions of 1 x 1 by the loops of lane_conv_loops.h, which compute whole vectors and half a one, so rows are as
- * long as there are channels; matrices are a line apart, lest all 36 fall into the same sets of a cache. */
+ * (winograd5.h). For a block of samples, scratch holds one matrix (tiles, channels) for each of the 36 products, of the
+ * input and of the output, and the transforms of the weights, (inputs, outputs). Products of matrices are computed as
+ * convolutions of 1 x 1 by the loops of lane_conv_loops.h, which compute whole vectors and half a one. So rows are as
+ * long as there are channels. Matrices are a line apart, lest all 36 compete for the same sets of a cache. */
 #include "winograd5.h"
 
 #include <string.h>
@@ -23,10 +23,10 @@ enum {
     SUMS = 6 + 1,      /* the gradient's transform at (1, 1) is the sum of the tile */
 };
 
-/* A pass. */
+/* The sizes, scratch and current block of a pass. */
 typedef struct {
     const tutti_winograd *w;
-    int64_t inputs, outputs, tiles;               /* tiles of a sample */
+    int64_t inputs, outputs, tiles;               /* channels of input and output, and tiles of a sample */
     int64_t read_apart, made_apart, turned_apart; /* floats between matrices */
     float *read, *made, *turned, *over, *plane;   /* of the input, of the output, of weights, and of transposed
                                                    * weights */
@@ -280,7 +280,7 @@ static void multiply_gradients(void *arg, int64_t begin, int64_t end, int thread
     }
 }
 
-/* --- weights of inputs [begin, end) --- */
+/* --- transforms of the weights of inputs [begin, end) --- */
 
 static void turn_weights(void *arg, int64_t begin, int64_t end, int thread)
 {
@@ -302,7 +302,7 @@ static void turn_back(void *arg, int64_t begin, int64_t end, int thread)
                                                  p->dweights + at + o, p->inputs * p->outputs);
 }
 
-/* Transposes products [begin, end). */
+/* Transposes the transformed weights of products [begin, end). */
 static void turn_over(void *arg, int64_t begin, int64_t end, int thread)
 {
     const passage *p = arg;

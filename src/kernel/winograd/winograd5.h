@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* winograd5.h: the three passes of a convolution of 5 x 5 and stride 1 in f32 by Winograd's products F(2 x 2, 5 x 5):
- * 36 multiplications for 4 outputs where the sum as it is written takes 100 (Lavin and Gray, CVPR 2016, arXiv
- * 1509.09308; lane_winograd5_loops.h). All sums, of the transforms too, are f32.
+ * 36 multiplications for 4 outputs instead of the 100 of the plain sum (Lavin and Gray, CVPR 2016, arXiv 1509.09308;
+ * lane_winograd5_loops.h). All sums, of the transforms too, are f32.
  *
- * ERROR. As winograd.h has it: at most gamma of (what is summed plus 30) roundings, times what the same sums of
- * absolute values come to; of the input's gradient plus 9 for the tiles that meet at a position.
- * tests/kernel/test_winograd5.c holds every element to that in float64.
+ * ERROR. The bound is that of winograd.h, with n = number of terms plus 30; for the input's gradient plus 9 more, for
+ * the tiles that overlap at a position. tests/kernel/test_winograd5.c checks it for every element against float64.
  *
- * Tiles are taken in blocks of whole samples; a block is transformed, multiplied (36 products of matrices) and turned
- * back. What is written does not depend on the number of threads. Infinities and NaN reach the whole of a tile.
+ * Tiles are taken in blocks of whole samples; a block is transformed, multiplied (36 products of matrices) and
+ * transformed back. The results do not depend on the number of threads. Infinities and NaN spread over the whole of a
+ * tile.
  *
- * Activations have their channels innermost, any number of them that leaves half a vector at most; weights lie as (y,
- * x, input, output). Threads: owner of the scratch; up to `nthreads` of the crew compute. */
+ * Activations have their channels innermost, in any number that leaves at most half a vector; weights lie as (y, x,
+ * input, output). Threads: owner of the scratch; up to `nthreads` of the crew compute. */
 #ifndef TUTTI_KERNEL_WINOGRAD5_H
 #define TUTTI_KERNEL_WINOGRAD5_H
 

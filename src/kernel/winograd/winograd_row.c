@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* winograd_row.c: rules and candidates of Winograd convolutions: the rows `winograd`, `winograd5-wide` and `winograd5`
- * of conv: 3 x 3 and 5 x 5 of channels that fill vectors (winograd.h), 5 x 5 of others (winograd5.h), stride 1, one
- * group, f32. They have no library under them. A merged ReLU costs nothing forward; backward, the parameters' pass
- * masks dout in place before anything reads it.
+ * of conv: 3 x 3 and 5 x 5 with channels that fill vectors (winograd.h), 5 x 5 with others (winograd5.h), stride 1, one
+ * group, f32. They use no library. A merged ReLU costs nothing forward; backward, the parameters' pass masks dout in
+ * place before anything reads it.
  *
- * Weights that are trained lie in the order that the products want: squares of a vector's width, in which oneDNN takes
- * them, too; those of winograd5 tap by tap, outputs innermost. Weights in any other order are brought into it once a
+ * Weights that are trained have the order that the products read: squares of a vector's width, an order that oneDNN
+ * takes, too; for winograd5, tap by tap, outputs innermost. Weights in any other order are copied into it once a
  * call. */
 #include "../lanes/lane_value.h"
 #include "winograd5.h"
@@ -149,7 +149,7 @@ double tutti_winograd5_seconds(const tutti_kernel *k, const tutti_kernel_request
     if (!plan(&tutti_winograd_five, k, r, &out, &layout, &w) || w.pad > MOST_PAD) return -1;
     const int64_t width = w.row->width, in = w.in.channels, to = w.out.channels;
     if (tutti_winograd5_block_bytes(&w) > MOST_BYTES) return -1;
-    const bool back = pass == TUTTI_PASS_DATA; /* inputs lie across lanes */
+    const bool back = pass == TUTTI_PASS_DATA; /* in the input's gradient the inputs lie across lanes */
     const int64_t products = back ? rounded_up(in, width / 2) * to : in * rounded_up(to, width / 2),
                   moved = rounded_up(in, width) + rounded_up(to, width), tiles = w.out.batch * w.down * w.right,
                   blocks = (w.out.batch + w.samples - 1) / w.samples;
