@@ -177,7 +177,8 @@ static tutti_status network_evaluate(const tutti_traffic *traffic, const tutti_t
     *lower = (tutti_lower){.link_s = link_bound(net, load, out),
                            .work_s = work_s,
                            .buckets = st ? NULL : tutti_token_buckets_create(traffic, t, net, &stages)};
-    if (out->nrounds && !lower->buckets) lower->wait_s = least_wire + soft; /* a shaped link makes up for the waiting */
+    /* shaped links make up for the waiting, so it is no part of their bound */
+    if (out->nrounds && !lower->buckets) lower->wait_s = least_wire + soft;
     out->lower_s = fmax(out->nrounds ? lower->wait_s + lower->link_s : 0, work_s);
     out->busy_s = fmax(0, out->lower_s - lower->wait_s);
     tutti_stages_release(&stages);
@@ -291,7 +292,8 @@ tutti_status tutti_simulate_schedule(const tutti_schedule *s, const tutti_topolo
     const int32_t nranks = tutti_schedule_head(s)->nranks, nseen = tutti_traffic_alike(s);
     st = tutti_simulate_seen(&(tutti_playing){s, t, n}, nseen, out, &lower, &traffic, err);
     const bool all_seen =
-        nseen == nranks || (traffic.unit && n % traffic.unit == 0); /* otherwise slices differ by an element */
+        /* otherwise the slices of ranks differ by an element */
+        nseen == nranks || (traffic.unit && n % traffic.unit == 0);
     tutti_traffic_release(&traffic);
     if (!st && !all_seen) {
         tutti_token_buckets_destroy(lower.buckets);

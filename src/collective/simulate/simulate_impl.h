@@ -61,7 +61,7 @@ typedef struct {
     double most_latency_s, least_latency_s; /* latencies of the flows' routes */
     int32_t fan_in;                         /* fan_in of the stage, as in tutti_simulation */
 } tutti_filled;
-/* Computes the times; load[link] += bytes. */
+/* Computes the times of flows that start together; adds their bytes to load[link]. */
 tutti_filled tutti_rounds_fill(const tutti_topology *t, const tutti_fabric *net, const tutti_flow *flows,
                                int64_t nflows, double *load);
 
@@ -92,8 +92,8 @@ typedef struct {
 } tutti_stage_work;
 tutti_stage_work tutti_stage_work_of(const tutti_traffic *traffic, int32_t stage);
 
-/* The parts of a lower bound, which grow differently with the vector: lower_s is the largest of the first, wait + link,
- * and work. */
+/* The parts of a lower bound, which grow differently with the vector. The bound lower_s is the largest of three: the
+ * first part, wait + link, and work. */
 typedef struct {
     double least_s, wait_s, link_s, work_s;
     struct tutti_token_buckets *buckets; /* owned by the caller; NULL: links are not shaped. Their saving is not

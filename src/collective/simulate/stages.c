@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stages.c: finds which stages of a schedule move the same between the same ranks, so that their links are shared out
- * once: a ring's 2(p - 1) stages are one. Where the parts of some ranks stand for all, each kind's flows are laid out
- * for all ranks when it is solved.
+/* stages.c: finds which stages of a schedule move the same bytes between the same ranks, so that the shares of their
+ * links are computed once: the 2(p - 1) stages of a ring count as one. Where the parts of some ranks stand for all,
+ * each kind's flows are laid out for all ranks when it is solved.
  *
  * The number of ranks that send to one host at a time is counted here. If the topology has an incast, those ports are
  * slower in that stage.
@@ -189,7 +189,7 @@ static int32_t most_pairs(const tutti_traffic *traffic, const tutti_stage_kind *
     return most;
 }
 
-/* ---- solving ---- */
+/* ---- times of a stage ---- */
 
 static tutti_filled fill_evenly(const ground *g, const tutti_stage_kind *k, double *own)
 {

@@ -212,7 +212,7 @@ static int32_t ranks_a_host(const tutti_schedule_header *head)
     return q;
 }
 
-/* Returns the number of ranks by which its row rotates; all ranks: it does not rotate. */
+/* Returns the number of ranks by which the schedule's row rotates; all ranks: it does not rotate. */
 static int32_t rotation_of(const tutti_schedule_header *head)
 {
     const tutti_algorithm *row = tutti_algorithm_find(head->algorithm);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bounds.c: lower bounds of the time of a collective, as long as sums are made at the ends and nothing is compressed.
  *
- * Network: L1, L3 and L7 of choose.h, beside them L2, which holds even if switches add. Host: each input must be read
- * and each output written, by the available cores, and through the memory if the vectors do not fit the caches. In an
- * all-gather the own slice is in place and each slice is read once. */
+ * Network: the limits L1, L3 and L7 of choose.h, and also L2, which holds even if switches add. Host: each input must
+ * be read and each output written, by the available cores, and through the memory if the vectors do not fit the caches.
+ * In an all-gather a rank's own slice is in place, and each slice is read once. */
 #include <math.h>
 
 #include "choose.h"
@@ -34,7 +34,7 @@ static double host_traffic(tutti_collective c, int32_t p, double bytes)
     case TUTTI_REDUCE_SCATTER: return (p + 1) * bytes;
     case TUTTI_ALL_GATHER: return p * bytes;
     case TUTTI_GATHER: return 2.0 * (p - 1) / p * bytes;
-    case TUTTI_BROADCAST: return p * bytes; /* in place: one reads, p - 1 write */
+    case TUTTI_BROADCAST: return p * bytes; /* in place: one rank reads, p - 1 ranks write */
     case TUTTI_REDUCE: return (p + 1) * bytes;
     case TUTTI_ALL_TO_ALL: return 2 * bytes;
     case TUTTI_BARRIER:

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* choose.h: chooses the algorithm for a collective, rank count, size and topology: simulates every row of the table of
- * algorithms that serves, and takes the fastest. Each variant of the row's parameters counts, and those that the
- * topology suggests: groups of the ranks of one host, rows of a torus. A schedule is lowered as it would run where
- * ranks map each other's memory. Times that differ by less than a thousandth are equal (slices are whole elements):
- * ties go to the earlier row.
+ * algorithms that serves, and takes the fastest. A row is tried with each variant of its parameters, and with
+ * parameters that the topology suggests: groups of the ranks of one host, rows of a torus. A schedule is lowered as it
+ * would run where ranks map each other's memory. Times that differ by less than a thousandth are equal (slices are
+ * whole elements): ties go to the earlier row.
  *
  * A policy names the rows that may be taken. "hybrid" is that of Jia et al. 2018: hierarchical below a size, ring above
  * it; nobody sets the size by hand: it is the point where the times cross (tutti_choose_ranges).
@@ -45,12 +45,12 @@ typedef struct {
     tutti_candidate candidates[TUTTI_MAX_CANDIDATES]; /* in table order; of a row, initial parameters first, then the
                                                        * variants */
     int ncandidates;
-    int best; /* index of the best; -1: no candidate can */
+    int best; /* index of the fastest candidate; -1: no candidate can serve */
     tutti_bounds bounds;
 } tutti_choice;
 
-/* Returns true if candidate i takes the best one's time, within a thousandth, as the best itself does; false if no
- * candidate can. */
+/* Returns true if candidate i takes the time of the best candidate, within a thousandth; so it does for the best
+ * itself. Returns false if no candidate can serve. */
 bool tutti_choice_ties(const tutti_choice *choice, int i);
 
 enum { TUTTI_CHOOSE_STEPS = 16 << 20 }; /* steps that take a second or so for each schedule */
@@ -64,8 +64,8 @@ void tutti_choose_by(const tutti_policy *policy, int64_t most_steps, const tutti
                      const tutti_topology *t, tutti_choice *out);
 
 /* Chooses as tutti_choose_by does without a limit (unless the policy is brief), at n[i] elements for each out[i], from
- * one simulation of each schedule. Other sizes lie on lines (flows.h), exactly if slices are whole elements. Closed
- * forms are left at 0. */
+ * one simulation of each schedule. Times at other sizes are read from lines (flows.h), which are exact if slices are
+ * whole elements. Closed forms are left at 0. */
 void tutti_choose_sizes(const tutti_policy *policy, const tutti_compile_request *request, const int64_t *n, int nsizes,
                         const tutti_topology *t, tutti_choice *out);
 

@@ -64,7 +64,7 @@ static void refine(search *s, probe a, const probe *end)
     bool near[TUTTI_MAX_CANDIDATES];
     contenders_near(&a, end, s->all->n, near);
     while (a.winner != end->winner) {
-        probe lo = a, hi = *end; /* at lo the winner is a's, at hi another */
+        probe lo = a, hi = *end; /* at lo the winner is that of a, at hi another contender */
         while (hi.n - lo.n > 1 && hi.n - lo.n > lo.n / 256) {
             probe middle = probe_at(s, lo.n + (hi.n - lo.n) / 2, near);
             if (middle.winner == a.winner)

@@ -105,8 +105,8 @@ static cost ring_gather(int32_t n, double range)
     return (cost){n - 1, most_of(n) * range, 0, n - 1};
 }
 
-/* Groups of k, and a smaller group if k does not divide p, whose slices are larger; all at the same time: 2(k - 1)
- * stages. */
+/* Returns the cost in groups of k ranks. If k does not divide p, one group is smaller, and its slices are larger. All
+ * groups work at the same time, in 2(k - 1) stages. */
 static cost to_or_from_master(int32_t p, int32_t k, bool sums)
 {
     int32_t rest = p % k ? p % k : k;
@@ -186,8 +186,8 @@ static int32_t runs_of(int32_t count, int32_t cut)
     return cut ? 2 + (count > 2) : 1 + (count > 1);
 }
 
-/* In the round of bit s a rank sends runs of up to 2^s blocks; the first block of a run is a message, the rest one, or
- * two if it passes rank p. */
+/* In the round of bit s a rank sends runs of up to 2^s blocks. The first block of a run is one message; the rest of the
+ * run is one message, or two if it passes rank p. */
 static cost bruck_blocks(int32_t p)
 {
     cost out = {0, 0, 1.0 / p / p, 0}; /* the own block is copied */
@@ -211,7 +211,8 @@ static bool cost_bruck(tutti_collective c, int32_t p, const int32_t *param, cost
     for (int32_t s = 0; s < lg; s++) {
         int32_t last = p - (1 << (lg - 1)), count = s == lg - 1 ? last : 1 << s;
         double share = (double)count / p;
-        int32_t cut = s == lg - 2 ? last % count : 0; /* sums of the first step end within the second's run */
+        int32_t cut = s == lg - 2 ? last % count : 0; /* the sums of the first step end within the run of the second
+                                                       * step */
         reduce = plus(reduce, (cost){1, share, share, runs_of(count, cut)});
         gather = plus(gather, (cost){1, share, 0, runs_of(count, 0)});
     }
@@ -241,9 +242,9 @@ static bool cost_dissemination(tutti_collective c, int32_t p, const int32_t *par
     return c == TUTTI_BARRIER;
 }
 
-/* Down or up the tree that cuts `radix` parts: at each level one rank serves at most radix - 1 others. In a gather it
- * gets all of the largest interval but its own part. (If several parts meet at a link they must be equal for a closed
- * form.) Inner ranks of a gather copy their own slice. */
+/* Computes the cost down or up the tree that cuts intervals into `radix` parts: at each level one rank serves at most
+ * radix - 1 others. In a gather that rank gets all of the largest interval but its own part. If several parts meet at a
+ * link, only equal parts have a closed form. Inner ranks of a gather copy their own slice. */
 static bool cost_tree(tutti_collective c, int32_t p, int32_t radix, cost *out)
 {
     cost up = {0}, gather = {.added = p > radix ? 1.0 / p : 0};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* limits.c: the lower bounds L1 to L7 of a collective's time on a topology.
  *
- *   L1  A rank learns from k others by handling k messages, which costs a round of its latency and k times soft. To
- *       learn from all p, the product of (k + 1) over the rounds must reach p. The bound is the cheapest such rounds,
- *       and at least the longest of the shortest ways.
+ *   L1  A rank learns from k others by handling k messages, which costs a round of its latency and k times soft, the
+ *       work for a message. To learn from all p, the product of (k + 1) over the rounds must reach p. The bound is the
+ *       cost of the cheapest such rounds, and at least the latency of the longest of all shortest paths.
  *   L2  Bytes that must leave a set of ranks, even if switches add on the way.
  *   L4  Every rank's slice goes to all ranks: ForestColl's rate (Zhao et al.), attained by packed trees.
- *   L5  Edmonds 1973.
+ *   L5  A broadcast or reduce on trees (Edmonds 1973).
  *   L7  Sums are work of the ranks. */
 #include "choose.h"
 
@@ -163,7 +163,8 @@ double tutti_limit_in_network(const tutti_cuts *cuts, tutti_collective c, double
     return out->seconds = 0;
 }
 
-/* Returns true if as much goes into every switch as out of it: then trees can be packed as if it were not there. */
+/* Returns true if as much goes into every switch as out of it: then trees can be packed as if there were no
+ * switches. */
 static bool is_balanced(const tutti_fabric *net)
 {
     double *more = tutti_alloc((size_t)net->nnodes * sizeof *more), most = 0;

@@ -10,8 +10,7 @@ struct tutti_actor_sequence {
     int32_t at, end; /* index of the sequence's current step, and of the end of its steps */
     enum { IDLE, QUEUED, TRAVELS, ARRIVES, WANTS_CORE, WORKS } phase;
     int32_t left;  /* number of the step's parts that travel */
-    double turn_s; /* Adds the row of a set of nodes: links that enter it count for handing out, links that leave it for
-                    * summing up. */
+    double turn_s; /* QUEUED: seconds that are left of the turn of the sequence's message */
     double due;    /* time at which the phase ARRIVES or WORKS ends */
 };
 typedef tutti_actor_sequence sequence;

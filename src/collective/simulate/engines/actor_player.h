@@ -14,8 +14,8 @@
 
 #include "actor_problem.h"
 
-/* The transport of messages. A tag comes back when something has ended: a receive's nparts times, a load's once
- * each. */
+/* The transport of messages. It returns a tag when something has ended: the tag of a receive nparts times, the tag of a
+ * load step once for each load. */
 typedef struct {
     void (*send)(void *with, int32_t line, double bytes, int32_t tag);
     void (*receive)(void *with, int32_t line, int32_t tag);

@@ -48,7 +48,7 @@ typedef struct events {
         int32_t rank;
     } * ends; /* ends that players must be told of */
     line *lines;
-    ended *load_of; /* for each load that travels: whom to tell of its end */
+    ended *load_of; /* for each load that travels: the rank and tag that are told of its end */
     post *posts;
     int32_t nposts, post_room, free_post;
     ended *over; /* ends that players have not been told of */
@@ -115,7 +115,7 @@ static void line_ended(events *e, int32_t at)
     l->arrived++;
 }
 
-/* Gives signals that have arrived to the waits. */
+/* Ends the waits of a line for which signals have arrived. */
 static void hand_over(events *e, int32_t at)
 {
     line *l = &e->lines[at];

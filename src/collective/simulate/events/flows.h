@@ -82,7 +82,8 @@ typedef struct {
 } tutti_credit;
 
 tutti_credit tutti_credit_begin(const tutti_topology *t);
-/* All links idle for waits_s, then transfer for transfer_s. Returns what is left of the transfer. */
+/* Lets all links idle for waits_s and then transfer for transfer_s. Returns the part of transfer_s that the bucket does
+ * not save. */
 double tutti_credit_use(tutti_credit *c, double waits_s, double transfer_s);
 
 /* A binary heap of things that are due at some time; the earliest comes first. Threads: owner.

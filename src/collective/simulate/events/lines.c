@@ -11,7 +11,8 @@
 
 static const int64_t FIRST_GUESS = 1 << 20; /* elements of a rank: most units divide it times a power of two */
 
-/* Checks the number of steps to look at, counted in the compiled parts; lowered parts have as many or more. */
+/* Refuses a schedule if the parts of nseen ranks have too many steps to simulate. The steps are counted in the compiled
+ * parts; lowered parts have as many or more. */
 static tutti_status check_steps(const tutti_schedule *s, int32_t nseen, tutti_failure *err)
 {
     const int32_t nranks = tutti_schedule_head(s)->nranks;

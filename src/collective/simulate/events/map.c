@@ -240,7 +240,7 @@ static void anneal(board *b, const tutti_map_options *options, int32_t *best, tu
     }
 }
 
-/* Finds the best placement of the kind, if it beats *least. */
+/* Tries every placement that the topology has, and keeps the best in `best` if it beats *least. */
 static void starts_try(board *b, const tutti_topology *t, tutti_map_load *least, int32_t *best)
 {
     int32_t p = b->traffic.nranks;

@@ -3,9 +3,9 @@
  * such a link idles, its bucket fills, and the next bytes take the content at once. A link without shaping loses the
  * capacity that it does not use.
  *
- * Every shaped link has a bucket of its own. A stage in which all wait fills all buckets; a transfer fills the buckets
- * of the links that it does not use. In `binomial`, where each rank's link idles in half of the stages, small vectors
- * therefore take no longer than the fullest link needs for all its bytes. The prediction is the mean of several
+ * Every shaped link has a bucket of its own. A stage in which all ranks wait fills all buckets; a transfer fills the
+ * buckets of the links that it does not use. In `binomial`, where each rank's link idles in half of the stages, small
+ * vectors therefore take no longer than the fullest link needs for all its bytes. The prediction is the mean of several
  * consecutive invocations, the first of which finds all buckets empty, so no link ever carries more than its rate:
  * bounds hold. Threads: frozen. */
 #ifndef TUTTI_TOKEN_BUCKETS_H

@@ -21,8 +21,8 @@ tutti_zone *tutti_zone_create(const tutti_actor_problem *p);
 void tutti_zone_run(tutti_zone *z, void (*play)(void *with, tutti_zone *z, int32_t rank, tutti_wait_set *set),
                     void *with);
 
-/* Start a message of the running actor. A tag names what has ended: that of a received message comes head.nparts times,
- * all others once. */
+/* Start a message of the running actor. The tag names what has ended: the tag of a received message comes head.nparts
+ * times, all other tags once. */
 void tutti_zone_send(tutti_zone *z, tutti_wait_set *set, int32_t line, double bytes, int32_t tag);
 void tutti_zone_receive(tutti_zone *z, tutti_wait_set *set, int32_t line, int32_t tag);
 void tutti_zone_signal(tutti_zone *z, int32_t line, double bytes);
