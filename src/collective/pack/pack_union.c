@@ -22,7 +22,8 @@ typedef struct {
     bool *holds;
     int32_t *queue, *from, *tree_of_entry; /* for a search: entries (link, tree), tree -1 = the new edge */
     bool *seen;
-    int32_t *parent_link, *order, *where; /* for a walk through a tree */
+    int32_t *parent_link, *order, *where; /* for a breadth-first search in a tree: link to each node's parent, the queue
+                                           * of nodes, each node's parent */
 } joined;
 
 /* Finds the links on the path from u to v in the tree; returns their number, -1 = not connected. */

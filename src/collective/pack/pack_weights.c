@@ -3,8 +3,8 @@
  *
  * Every link has a length, 1 / capacity at first. In each step the lightest tree gets the rate that its weakest link
  * carries, and its links grow by 1 + eps * carried / capacity. The sum of all rates, divided by the worst overload, is
- * a packing. The bound is known exactly, so packing ends when the rate is near enough. If eps is too coarse for that,
- * it begins again with half of it. */
+ * a packing. The bound is known exactly, so packing ends when the rate is near enough to it. If the rate does not come
+ * near enough because eps is too coarse, packing begins again with half of eps. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

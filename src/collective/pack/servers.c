@@ -4,9 +4,9 @@
  *
  * The vector is cut where any server's tree or root changes, so that a piece has one tree and one root on every server,
  * even if servers have different numbers of ranks. On a server all ranks are roots of equal shares, so each NIC carries
- * its part. In a piece each server's root is once the collector of the others' sums. Its local tree and the other local
- * trees, hung to it by one edge a server, are one tree over all ranks, so a schedule on trees needs to know nothing of
- * servers. */
+ * its part. In a piece the root of each server in turn collects the sums of the other servers. The collector's local
+ * tree and the local trees of the other servers, each attached to it by one edge, form one tree over all ranks. So a
+ * schedule on trees needs to know nothing of servers. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
