@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* discover_pmix.c: ranks started by a PMIx launcher: mpirun of Open MPI, srun --mpi=pmix, prterun.
  *
- * Only ranks that were started so load the library. PMIx carries one value: rank 0 listens on a port of the kernel's
- * choice and publishes "cookie port address,address"; a fence brings it to all, and the others take the first address
- * that answers. Everything else is the rendezvous of join.c. The library starts a thread, which must not take the
- * signals that this program waits for: they are blocked meanwhile. The connection stays open until the rank ends, so
- * that the launcher hears of a failure at once and ends the other ranks. */
+ * Only ranks that such a launcher started load the library. PMIx carries one value: rank 0 listens on a port of the
+ * kernel's choice and publishes "cookie port address,address"; a fence brings it to all, and the others take the first
+ * address that answers. Everything else is the rendezvous of join.c. The library starts a thread, which must not take
+ * the signals that this program waits for: they are blocked meanwhile. The connection stays open until the rank ends,
+ * so that the launcher hears of a failure at once and ends the other ranks. */
 #include <errno.h>
 #include <pmix.h>
 #include <pthread.h>
@@ -90,7 +90,7 @@ static tutti_status ask(const struct tutti_pmix *p, pmix_rank_t rank, const char
         *out = value->data.uint16;
     else
         *out = (int)value->data.uint32;
-    free(value); /* a number owns no memory */
+    free(value); /* free() is enough: a value that is a number owns no other memory */
     return TUTTI_OK;
 }
 

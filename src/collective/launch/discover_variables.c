@@ -28,7 +28,7 @@ static uint64_t read_cookie(void)
     return tutti_hash(text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
 }
 
-/* Takes a port that follows the address: alone, or equal to MASTER_PORT. */
+/* Sets *port to the port that follows the address, if there is one. If MASTER_PORT is set too, both must be equal. */
 static tutti_status take_port(const char *text, long long *port, tutti_failure *err)
 {
     tutti_address a;
@@ -55,7 +55,7 @@ static tutti_status read_variables(tutti_group_config *c, tutti_failure *err)
     if (!st) st = tutti_variable_number("MASTER_PORT", 1, 65535, c->master_port, &port, err);
     if (!st) st = tutti_variable_number("TUTTI_MASTER_FD", 0, 1 << 20, -1, &fd, err);
     if (st) return st;
-    if (here <= local || here > nranks) here = 0; /* another launcher has set the value */
+    if (here <= local || here > nranks) here = 0; /* the value does not fit the others: another launcher has set it */
     c->rank = (int)rank, c->nranks = (int)nranks, c->local_rank = (int)local, c->local_nranks = (int)here;
     if (tutti_variable_set("MASTER_ADDR")) c->master_addr = getenv("MASTER_ADDR");
     st = take_port(c->master_addr, &port, err);

@@ -109,8 +109,8 @@ static tutti_status meet(tutti_group *g, tutti_joining *j, tutti_failure *err)
     st = settle(g, j, &why);
     if (!st) return TUTTI_OK;
     if (st == TUTTI_ERR_PEER && g->culprit < 0)
-        st = TUTTI_ERR_RENDEZVOUS;               /* no rank has died: they have not all met in time */
-    tutti_group_set_failed(g, -1, st, why.text); /* the others wait for this rank */
+        st = TUTTI_ERR_RENDEZVOUS;               /* no rank has died: the ranks have not all met in time */
+    tutti_group_set_failed(g, -1, st, why.text); /* tells the other ranks, which wait for this rank */
     return tutti_fail(err, st, "%s", why.text);
 }
 

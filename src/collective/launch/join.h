@@ -18,8 +18,8 @@ typedef struct {
     int master_port;         /* port on which rank 0 listens */
     int master_fd;           /* rank 0: an inherited listening socket, or -1 */
     uint64_t cookie;         /* number of the run; a rank of another job is refused */
-    uint32_t epoch; /* epoch of the group: a run counts it up when ranks join again; 0 = 1. Ranks with another one are
-                     * refused */
+    uint32_t epoch; /* epoch of the group: a run counts it up when ranks join again; 0 means 1. Ranks of another epoch
+                     * are refused */
     double deadline_s;
     bool has_deadline;       /* deadline_s was set (TUTTI_DEADLINE_S) and is no default */
     int ncores;              /* cores of all ranks of this machine together; 0 = the union of what each rank may use */
@@ -51,8 +51,8 @@ void tutti_launcher_unset(char out[TUTTI_LAUNCHER_UNSET]);
 void tutti_group_config_end(tutti_group_config *config, int exit_code, const char *words);
 
 tutti_status tutti_group_join(const tutti_group_config *config, tutti_group **out, tutti_failure *err);
-/* Creates nranks groups for as many threads of one process, with the same code above the sockets, and memory instead of
- * memfd. out has nranks entries, one for each thread. */
+/* Creates nranks groups, one for each thread of one process. The code above the sockets is the same as for processes;
+ * plain memory takes the place of memfds. out has nranks entries, one for each thread. */
 tutti_status tutti_group_create_threads(int nranks, double deadline_s, tutti_group **out, tutti_failure *err);
 
 #endif

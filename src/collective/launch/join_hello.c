@@ -77,7 +77,7 @@ static tutti_status fail_on(const char *what, const tutti_hello *other, const ch
                       a, other->rank, other->host, other->pid, b);
 }
 
-/* Returns true if a wire that maps no memory was asked for. */
+/* Returns true if this hello asks for a wire that maps no memory. */
 static bool maps_nothing(const tutti_hello *h)
 {
     const tutti_wire_row *row = h->wire[0] ? tutti_wire_find(h->wire, NULL) : NULL;

@@ -191,7 +191,7 @@ static tutti_status fail_missing(const tutti_group *g, tutti_failure *err)
 static tutti_status hear_peer(meeting *m, int rank, tutti_failure *err)
 {
     tutti_group *g = m->g;
-    if (!is_missing(g, rank)) { /* the rank has finished and goes on, or leaves */
+    if (!is_missing(g, rank)) { /* the rank is connected already: it sends a message, or leaves */
         tutti_group_drain(g, rank);
         return TUTTI_OK;
     }

@@ -61,7 +61,8 @@ static tutti_status open_listeners(reception *m, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* Drops a caller that has said nothing, to make room for one that may be a member; false: there is none. */
+/* Drops a caller whose whole hello has not come, to make room for a caller that may be a member; false: there is
+ * none. */
 static bool drop_silent(reception *m)
 {
     for (int i = 0; i < m->ncallers; i++)
@@ -191,7 +192,7 @@ static tutti_status read_caller(reception *m, caller *c, tutti_failure *err)
     return got > 0 ? judge_caller(m, c, err) : TUTTI_OK;
 }
 
-/* Only the first refusal is told. */
+/* Reads what callers send. Only the first refusal is returned. */
 static tutti_status read_callers(reception *m, const struct pollfd *polls, tutti_failure *err)
 {
     tutti_status st = TUTTI_OK;

@@ -185,9 +185,9 @@ static void kill_all(launcher *l)
     send_all(l, SIGKILL);
 }
 
-/* Returns true if the end of the rank does not fail the run: rank 0 has said so, and lives or has ended well. Then the
- * ranks that are left end as it did, or disturb no one. An exit code that blames the input counts, because it has ended
- * all ranks. */
+/* Returns true if the end of the rank does not fail the run: rank 0 has said that it goes on without the others, and
+ * has not failed itself. The other ranks then end as rank 0 does, or disturb no rank. The exit codes for wrong usage
+ * and wrong data fail the run all the same, because their cause has ended all ranks. */
 static bool is_borne(launcher *l, int rank)
 {
     const int code = l->ranks[rank].code;
@@ -309,7 +309,7 @@ tutti_status tutti_launch(const tutti_launch_options *options, char *const *argv
     close(l.listener);
     if (st) kill_all(&l);
     watch(&l);
-    /* Kills helpers that a failed rank left behind. An empty group is no target. */
+    /* Kills helpers that a failed rank left behind. For an empty process group kill does nothing. */
     if (l.nfailed && l.ranks[0].pid) kill(-l.ranks[0].pid, SIGKILL);
     tutti_process_watch_end(&l.watch);
     if (!st) describe_all(&l, out);
