@@ -26,8 +26,8 @@ typedef struct {
     bool rounds_sums; /* results of a reduce are rounded: equal sums that are rounded at other places are different
                        * expressions */
     bool inputs_are_symbols; /* inputs have no memory: any rank may read those of any other */
-    /* Allreduce: returns the i-th slice of its output that a rank owes; false: there are no more. NULL: every rank owes
-     * the whole output. */
+    /* Allreduce: returns the i-th slice of its output that a rank must hold in the end; false: there are no more. NULL:
+     * every rank must hold the whole output. */
     bool (*owed)(const void *owner, int32_t rank, int32_t i, tutti_slice *out);
     /* For memory that holds different elements one after the other: returns true if the buffer shares the memory of
      * *where, a slice of the same length in another buffer of that rank, which itself has memory of its own. NULL: no

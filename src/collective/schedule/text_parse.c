@@ -127,7 +127,7 @@ static tutti_status read_header_line(tutti_text *t, tutti_lexer *x, int nread)
     return st;
 }
 
-/* Reads the optional line after the header. */
+/* Reads the line `room N`, which may follow the header. */
 static tutti_status read_room(tutti_text *t, tutti_lexer *x)
 {
     if (t->head.wire != TUTTI_WIRE_TWO_SIDED)

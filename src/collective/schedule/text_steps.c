@@ -85,7 +85,7 @@ static bool clause(const tutti_lexer *x)
     return !x->length || tutti_lex_is(x, "after") || tutti_lex_is(x, "needs") || tutti_lex_is(x, "hint");
 }
 
-/* Counts one more value in the open parenthesis number `depth` (0 = the line). */
+/* Counts one more operand in the open parenthesis number `depth` (0 = the whole line). */
 static bool one_more(tutti_text *t, int32_t depth)
 {
     return ++t->open[depth] <= (depth ? 2 : 1);
