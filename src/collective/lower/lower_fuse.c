@@ -70,8 +70,8 @@ static void fuse_recv(tutti_lowering *l, const usage *u, int32_t i)
     l->recv_of[to->buffer] = i;
 }
 
-/* Returns the reduce or copy that made exactly the data of send i, if nothing wrote there since. It must be the only
- * step on which the send depends, because another one may be the reason that no acknowledgement is needed. */
+/* Returns the reduce or copy that made exactly the data of send i, if nothing was written to them since. The send must
+ * depend on that step alone, because another dependency may be the reason that no acknowledgement is needed. */
 static int32_t producer(const tutti_lowering *l, int32_t i)
 {
     const tutti_part *p = l->in;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lower_pieces.c: the pieces of each step and their levels (see lower_impl.h).
  *
- * If a step must come after something of a higher level, the part does not fit into one sequence, and keeps its own
+ * If a step must come after a piece of a higher level, the part does not fit into one sequence, and keeps its own
  * sequences. Consecutive messages of one stage in a sequence do not wait for each other, so that all ranks signal first
  * and wait afterwards. */
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 /* The prover of lowered schedules, which also hashes them: in a group one rank does it for all, so that it costs the
  * others nothing. */
 typedef struct {
-    const int32_t *members; /* the group's rank of each of the schedule's ranks; NULL: all */
+    const int32_t *members; /* for each of the schedule's ranks: its rank in the group; NULL: all ranks of the group */
     int32_t nmembers;
 } tutti_proved_among;
 typedef struct {
