@@ -7,7 +7,7 @@
 #include "../exchange/executor.h"
 
 typedef struct {
-    const char *algorithm; /* "auto": the one that this host's model prefers */
+    const char *algorithm; /* name of the algorithm; "auto": the algorithm that this host's model prefers */
     tutti_collective collective;
     int slots;
     long long bytes; /* bytes of the whole vector; rounded to a multiple of 4 */

@@ -12,7 +12,7 @@
 #include "../simulate/simulate.h"
 
 typedef struct {
-    const char *what;      /* "lat" */
+    const char *what;      /* name of the figure, such as "lat" */
     const char *algorithm; /* NULL: one core alone */
     tutti_collective collective;
     int nranks;

@@ -87,7 +87,7 @@ static void *rank_main(void *arg)
     return NULL;
 }
 
-/* runs: nranks of them, filled in with what to do. */
+/* Runs all ranks as threads. runs: nranks entries, filled in with what each rank does. */
 static tutti_status ranks_run(rank_run *runs, int nranks, double *seconds, tutti_failure *err)
 {
     tutti_group **groups = tutti_alloc((size_t)nranks * sizeof(tutti_group *));
