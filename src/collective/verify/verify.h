@@ -26,14 +26,14 @@ enum { TUTTI_VERIFY_STEPS = 1500000, TUTTI_VERIFY_MOST = 1024 };
 
 typedef struct {
     int row;                              /* index in the table of algorithms */
-    char algorithm[TUTTI_ALGORITHM_TEXT]; /* "k-nomial,radix=4" */
+    char algorithm[TUTTI_ALGORITHM_TEXT]; /* algorithm with its parameters, such as "k-nomial,radix=4" */
     tutti_compile_request request;
     tutti_wire_class wire;
     int64_t nsteps; /* steps of all ranks, unlowered, estimated from rank 0 */
 } tutti_verify_case;
 
 typedef struct {
-    tutti_verify_case *cases; /* rank counts ascending */
+    tutti_verify_case *cases; /* cases in ascending order of rank counts */
     int64_t ncases, capacity;
     tutti_topology *topologies;
     tutti_strbuf left_out; /* one line for each case left out; may be empty (text NULL) */
@@ -46,7 +46,8 @@ void tutti_verify_release(tutti_verify_matrix *m);
 
 /* Compiles, lowers and proves one case; TUTTI_ERR_FAILED with the counter-example. */
 tutti_status tutti_verify_prove(const tutti_verify_case *c, tutti_check_report *report, tutti_failure *err);
-/* Writes the name of a case: "ring allreduce of 4 ranks, mapped" with its other differences. */
+/* Writes the name of a case: "ring allreduce of 4 ranks, mapped", then `in place`, slots and topology if it has
+ * them. */
 void tutti_verify_name(const tutti_verify_case *c, char out[200]);
 
 /* Returns the parsed topologies; *n of them. The caller's (free()). */
