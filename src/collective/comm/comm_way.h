@@ -41,7 +41,7 @@ typedef struct {
     const char *algorithm; /* algorithm of a call that leaves the choice to the library; NULL: the fastest by the
                             * figures of this host */
     bool past_caches;      /* memory that peers read is stored past the caches */
-    int32_t piece;         /* bytes of all blocks together that one invocation moves ... */
+    int32_t piece;         /* bytes of all blocks together that one invocation moves */
     bool shared;           /* `piece` is divided by the number of ranks, because each rank reads the pieces of all
                             * ranks */
     const char *words;
@@ -83,7 +83,7 @@ struct tutti_class {
     int number;       /* number of the class in the order of making, the same on all ranks */
     int64_t calls;    /* calls of the class that have begun */
     double credit;    /* seconds that may be spent on trying */
-    tutti_way way;    /* the way through memory of the current calls ... */
+    tutti_way way;    /* the way through memory of the current calls */
     int left;         /* number of further calls that go this way before the next choice */
     tutti_way_record record[TUTTI_NWAYS];
 };

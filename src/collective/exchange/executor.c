@@ -417,9 +417,7 @@ void tutti_exchange_destroy(tutti_exchange *x)
             break;
         }
     for (tutti_exchange *other = x->group->exchanges; other; other = other->next)
-        if (other->first == x)
-            other->first = NULL; /* x is destroyed and ends no more invocations, so `other` no longer
-                                                     * follows it */
+        if (other->first == x) other->first = NULL; /* x is destroyed, so `other` no longer follows it */
     for (int32_t i = 0; i < x->nops * TUTTI_MOST_PIECES; i++)
         tutti_put_release(x->ops[i / TUTTI_MOST_PIECES].flights[i % TUTTI_MOST_PIECES]);
     tutti_group_unlock(x->group);
