@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms.h: the table of algorithms for collectives, one row each. A new one is one file with its row, and one line
- * in compile_table.c.
+/* algorithms.h: the table of algorithms for collectives, one row each. A new algorithm needs one file with its row, and
+ * one line in compile_table.c.
  *
  * A row makes one rank's part of the two-sided form, for any rank count above 1 that it accepts. The hints on its
  * messages let lowering make a fast mapped form. The comment of a row argues why two invocations in a row cannot race;
@@ -31,7 +31,8 @@ typedef struct {
     unsigned collectives;          /* bit set of tutti_collective */
     tutti_determinism determinism; /* class that the row claims when slots == 0 */
     bool sums_once;                /* one step sums each element from all ranks' inputs: no partial sum travels */
-    bool sums_groups;              /* ... or one step a group does, and one more step adds these sums into the result */
+    bool sums_groups;              /* one step in each group sums the inputs of the group, and one more step adds the
+                                    * sums of all groups */
     bool is_bound;                 /* bound to a topology: the row needs q->topology */
     /* Without canonical sums and without a root: every rank does what rank 0 does, with all peers and slices moved on
      * by the same distance. If all slices are of one size, a few parts then say what all ranks send and add, stage by

@@ -10,17 +10,19 @@
  * message is one range, so there are as many as in direct. The gain is fewer peers, each of which costs a connection on
  * a network.
  *
- * Why two invocations do not race: every rank says first that a place is free, scratch or out. */
+ * Why two invocations do not race: every rank says that a place in scratch or out is free before a message comes into
+ * it. */
 #include "compile_impl.h"
 
 typedef struct {
     const tutti_compile_request *q;
     tutti_part_builder *b;
-    int32_t c, p, scratch; /* number of the first scratch: two for each h, before and after rank p */
+    int32_t c, p, scratch; /* c: this rank; p: number of ranks; scratch: number of the first scratch buffer (two for
+                            * each h: before and after rank p) */
     int32_t made, told;
 } blocks;
 
-/* Returns `count` blocks of run h that have not gone before round s, from number `low` on at rank c. */
+/* Returns `count` blocks of run h, from number `low` on, in a buffer of rank c. */
 static tutti_slice run_slice(const blocks *k, int32_t c, int32_t h, int32_t low, int32_t count, int32_t buffer)
 {
     int32_t source = (c - h + k->p) % k->p;

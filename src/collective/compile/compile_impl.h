@@ -68,8 +68,8 @@ typedef struct {
 int32_t tutti_compile_copy(tutti_part_builder *b, int32_t sequence, int32_t stage, uint32_t when, tutti_slice from,
                            tutti_slice to);
 int32_t tutti_compile_add(tutti_part_builder *b, int32_t sequence, int32_t stage, uint32_t when, tutti_addition of);
-/* Adds out = in and returns the step. In place nothing is to be copied: where no send waits for the conditions (one
- * rank; the root of a gather or reduce) it adds a step that only waits for them, else it returns -1. */
+/* Adds out = in and returns the step. In place nothing is copied. If no send waits for the conditions then (one rank;
+ * the root of a gather or reduce), it adds a step that only waits for them; otherwise it returns -1. */
 int32_t tutti_compile_own_copy(const tutti_compile_request *q, tutti_part_builder *b, tutti_slice in, tutti_slice out);
 /* Makes the part of a single rank: its input is the result, whatever the row. */
 void tutti_compile_alone(const tutti_compile_request *q, tutti_part_builder *b);
@@ -82,7 +82,8 @@ static inline int32_t tutti_smaller(int32_t a, int32_t b)
 {
     return a < b ? a : b;
 }
-/* Returns the lowest nbits bits of v in reverse order: halving, nearest first, brings number v of 2^nbits there. */
+/* Returns the lowest nbits bits of v in reverse order: the number of the block that number v of 2^nbits has after
+ * halving, nearest first. */
 static inline int32_t tutti_bits_reversed(int32_t v, int32_t nbits)
 {
     int32_t x = 0;
@@ -94,7 +95,7 @@ static inline int32_t tutti_bits_reversed(int32_t v, int32_t nbits)
  *
  * Each element of a rank's vector is given away at most once before its sum is known; later values are put into out.
  *
- * Why no message of an allreduce made of these needs an acknowledgement: a rank that holds a value of an element has
+ * Why no message of an allreduce that is a walk needs an acknowledgement: a rank that holds a value of an element has
  * read or replaced the values before by something that depends on every earlier reading. (A sum depends on the giving
  * of each part of it, hence on the pull that read it; a result depends on all of them.) So a rank that puts a value
  * into a peer's out knows from that very value that the former one has been read. As the value is made of the peer's
@@ -164,8 +165,9 @@ void tutti_walk_ring_scatter(tutti_part_walk *w, const tutti_line *l, int32_t st
 /* Gathers along a line in n - 1 stages: each member begins with its own pieces, and all pieces end in every member's
  * out. */
 void tutti_walk_ring_gather(tutti_part_walk *w, const tutti_line *l, int32_t stage, const tutti_line_cut *c);
-/* Sums a range over a grid for all: rings along `near`, then of this rank's slice along `far`, then along `near` again.
- * Takes 2(near.n - 1) + 2(far.n - 1) stages from 0, and near.n + far.n - 2 inboxes from `inbox`. */
+/* Sums a range over a grid of ranks, all of which get the result: rings along `near`, then of this rank's slice along
+ * `far`, then along `near` again. Takes 2(near.n - 1) + 2(far.n - 1) stages from 0, and near.n + far.n - 2 inboxes from
+ * `inbox`. */
 void tutti_walk_grid(tutti_part_walk *w, const tutti_line *near, const tutti_line *far, tutti_slice range,
                      int32_t inbox);
 

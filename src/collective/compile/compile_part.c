@@ -78,7 +78,8 @@ int32_t tutti_compile_scratch(tutti_part_builder *b, tutti_slice window, int32_t
 {
     int32_t number = b->part.nbuffers;
     const tutti_buffer *before = number ? &b->part.buffers[number - 1] : NULL;
-    bool first = !before || before->role != TUTTI_BUFFER_SCRATCH; /* scratch comes last */
+    /* no scratch comes before this buffer; other buffers never come after scratch */
+    bool first = !before || before->role != TUTTI_BUFFER_SCRATCH;
     tutti_buffer s = {
         .role = TUTTI_BUFFER_SCRATCH, .ordinal = first ? 0 : before->ordinal + 1, .banks = banks, .window = window};
     s.window.buffer = number;
@@ -136,7 +137,8 @@ int32_t tutti_compile_add(tutti_part_builder *b, int32_t sequence, int32_t stage
 int32_t tutti_compile_own_copy(const tutti_compile_request *q, tutti_part_builder *b, tutti_slice in, tutti_slice out)
 {
     bool to_root = q->collective == TUTTI_GATHER || q->collective == TUTTI_REDUCE;
-    if (q->in_place && q->nranks > 1 && !to_root) return -1; /* sends wait for READY */
+    /* the sends wait for READY themselves, so no step is needed for that */
+    if (q->in_place && q->nranks > 1 && !to_root) return -1;
     const uint32_t when = TUTTI_WHEN_READY | TUTTI_WHEN_FREE;
     if (!q->in_place) return tutti_compile_copy(b, 0, 0, when, in, out);
     const tutti_step wait = tutti_local_step(TUTTI_STEP_NOP, 0, 0, when);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_table.c: the table of algorithms, and tutti_schedule_compile, which compiles a schedule by a row. A new one
- * is its file and its name in ALGORITHMS.
+/* compile_table.c: the table of algorithms, and tutti_schedule_compile, which compiles a schedule by a row. A new
+ * algorithm needs its file and its name in ALGORITHMS.
  *
  * Requests are refused here, before anything is built, so that every compiled schedule has parts for all its ranks. */
 #include <stdio.h>
@@ -107,7 +107,7 @@ static tutti_status check_request(const tutti_compile_request *q, tutti_failure 
 typedef struct {
     const tutti_algorithm *algorithm;
     tutti_compile_request request;
-    void *prepared; /* the same pointer as in the request */
+    void *prepared; /* data that all parts share (request.prepared is the same pointer) */
 } compiled;
 
 static void compiled_part(const tutti_schedule_header *head, const void *state, int32_t rank, tutti_part_builder *b)

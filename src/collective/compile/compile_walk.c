@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_walk.c: walks through an algorithm as one rank, by four moves: give a part of a sum, add one, show a result,
- * take one; makes rings of these. */
+/* compile_walk.c: makes the messages of one rank by four moves: give a part of a sum, add a peer's part, show a result,
+ * take a peer's result. Rings are made of these moves. */
 #include "compile_impl.h"
 
 tutti_part_walk tutti_walk_begin(const tutti_compile_request *q, int32_t r, tutti_part_builder *b, int32_t ninboxes)
@@ -65,7 +65,7 @@ void tutti_walk_take(tutti_part_walk *w, int32_t stage, int32_t peer, tutti_slic
     w->made = tutti_compile_recv(w->b, &m, placed(what, w->r, TUTTI_WALK_OUT), placed(what, peer, TUTTI_WALK_OUT));
 }
 
-/* Numbers wrap around the line: -1 is the last one. */
+/* Returns a member's number on the line. `at` wraps around: -1 is the last member. */
 static int32_t number_on(const tutti_line *l, int32_t at)
 {
     return (at + 2 * l->n) % l->n;

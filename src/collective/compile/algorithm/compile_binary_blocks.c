@@ -13,7 +13,7 @@
  * every rank.
  *
  * Every sum is the balanced tree over its block plus the sum of the smaller blocks: one expression for all elements.
- * Why two invocations do not race: it is a walk (compile_impl.h). */
+ * Two invocations do not race, because each part is a walk (compile_impl.h says why). */
 #include "../compile_impl.h"
 
 typedef struct {

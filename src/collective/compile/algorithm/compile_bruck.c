@@ -13,8 +13,9 @@
  *   all-to-all      bruck_blocks.c.
  * The sum of a slice has one shape, but begins at its owner: expressions differ between slices.
  *
- * Why two invocations do not race: an allreduce is a walk (compile_impl.h). The other collectives return nothing, so
- * every reading is acknowledged, and out is written only when its rank has said that it is free. */
+ * Two invocations of an allreduce do not race, because each part is a walk (compile_impl.h says why). The other
+ * collectives return nothing, so every reading is acknowledged, and out is written only when its rank has said that it
+ * is free. */
 #include "../compile_impl.h"
 
 typedef struct {
@@ -62,7 +63,8 @@ static int32_t place_of(const bruck *k, int32_t number, int32_t summed)
     return number < summed ? k->sums : TUTTI_WALK_IN;
 }
 
-/* Sums runs, which begin at the rank that adds them, so that both ends count alike. */
+/* Gives and adds the sums of step s. Runs are counted from the rank that adds them, so that both ends cut the same
+ * runs. */
 static void sum_step(bruck *k, int32_t s)
 {
     int32_t distance = 1 << s, count = run_of(k, s), summed = summed_before(k, s), stage = k->lg - 1 - s;

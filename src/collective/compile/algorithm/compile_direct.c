@@ -27,7 +27,7 @@ typedef struct {
     tutti_part_builder *b;
     int32_t r, p, out;
     int32_t sum;               /* buffer in which rank r sums its slice: out, or the last scratch */
-    const int32_t *first_root; /* NULL if nothing is summed */
+    const int32_t *first_root; /* for each rank: number of roots of the ranks before it; NULL if nothing is summed */
 } direct;
 
 static bool is_root_of_reduce(const direct *d, int32_t rank)
@@ -138,7 +138,7 @@ static void gather_sends(const direct *d, int32_t made, int32_t stage, uint32_t 
     }
 }
 
-/* Sends slice j from the root to rank j, whose pull frees the root's input, and from there to all others. */
+/* Sends slice j from the root to rank j, and from rank j to all others. The pull of rank j frees the root's input. */
 static void broadcast(const direct *d)
 {
     int32_t root = d->q->root, p = d->p, r = d->r, out = tutti_compile_out(d->q, root);
@@ -229,7 +229,7 @@ static void direct_part(const tutti_compile_request *q, int32_t r, tutti_part_bu
     } else if (q->collective == TUTTI_GATHER) {
         gather_to_root(&d);
     } else if (q->collective == TUTTI_ALL_GATHER) {
-        gather_recvs(&d, 0, 0); /* receives come first, so that `free` is told before this rank's slice is ready */
+        gather_recvs(&d, 0, 0); /* receives come first, so that this rank says FREE before its slice is ready */
         gather_sends(&d, tutti_compile_own_copy(q, b, tutti_slice_at(r, 0, r, 1, d.p), tutti_slice_at(r, 1, r, 1, d.p)),
                      0, 0);
     } else {

@@ -5,10 +5,10 @@
  * An inner rank of one tree is a leaf in the other, so every link carries the same. With many chunks c the vector moves
  * once (twice in an allreduce) at full bandwidth after about lg p steps: Sanders, Speck and Traeff 2009.
  *
- * Both trees hang below the root, which has one child in each. Below it, numbered from 1 on, number v of the first tree
- * has its lowest set bit as its height; moving that bit gives parent and children (the in-order tree that NCCL uses as
- * well). Odd numbers are leaves. So the second tree is the first with the numbers mirrored (odd p) or shifted by one
- * (even p), which turns even numbers into odd ones.
+ * Both trees hang below the root, which has one child in each. The ranks below the root are numbered from 1 on. In the
+ * first tree the lowest set bit of a number is its height; moving that bit gives parent and children (the in-order tree
+ * that NCCL uses as well). Odd numbers are leaves. So the second tree is the first with the numbers mirrored (odd p) or
+ * shifted by one (even p), which turns even numbers into odd ones.
  *
  *   broadcast, reduce   ceil(lg p) + c - 1 steps with chunks of n / 2c
  *   allreduce           2 ceil(lg p) + c - 1 steps: a chunk comes down as soon as its sum is at the root. The halves

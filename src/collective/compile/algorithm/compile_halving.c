@@ -108,14 +108,14 @@ static void halve(halving *h, int32_t s)
     if (h->made >= 0) tutti_part_dep(h->b, h->made);
     tutti_slice to = blocks(h, h->r, inbox, mine, half), own = blocks(h, h->r, source(h, h->v, s), mine, half);
     tutti_compile_recv(h->b, &recv, to, blocks(h, peer, source(h, other, s), mine, half));
-    /* the block of reduce-scatter is at its owner already */
+    /* true if this rank owns the block that it has summed, so that no message need bring the block to its owner */
     bool home = last && !is_allreduce(h) && !h->e && mine == h->v;
     tutti_slice out = blocks(h, h->r, home ? OUT : source(h, h->v, s + 1), mine, half);
     h->made = h->v < other ? reduce(h, send.stage, own, to, out) : reduce(h, send.stage, to, own, out);
 }
 
-/* Sends each slice of the block that number v made to its owner, and receives this rank's slice from the rank that made
- * it. */
+/* Sends each slice of the block that this rank has summed to its owner, and receives this rank's slice from the rank
+ * that has summed it. */
 static void bring_home(const halving *h)
 {
     int32_t stage = h->stage + h->lg, mine = h->r < 2 * h->e ? h->r / 2 : h->r - h->e;

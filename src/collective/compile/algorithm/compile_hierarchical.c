@@ -10,9 +10,9 @@
  * If k does not divide p, the last group is smaller: its slices are larger and it waits for the others. k = 1 is the
  * ring.
  *
- * Why two invocations do not race: it is a walk (compile_impl.h). A slice of the group's sum that comes round the ring
- * replaces a part of that sum, from which it is made. The result replaces the slice, which the master can have only
- * from the next rank. */
+ * Two invocations do not race, because each part is a walk (compile_impl.h says why). A slice of the group's sum that
+ * comes round the ring replaces a part of that sum, from which it is made. The result replaces the slice, which the
+ * master can have only from the next rank. */
 #include "../compile_impl.h"
 
 static const tutti_slice whole = {0, 0, 0, 1, 1};

@@ -12,8 +12,8 @@
  *
  * Why two invocations of an allreduce do not race. The first message of a rank says READY and FREE; each later one
  * follows from all before it. The sum of a part that the same peer pushes back shows that the part was pulled; a peer
- * pushes into memory that only it has read since. The others of a run hear last. Nothing is acknowledged. Trees: see
- * compile_rooted.h. */
+ * pushes into memory that only it has read since. The other ranks of a run hear last. Nothing is acknowledged. Trees:
+ * see compile_rooted.h. */
 #include "compile_rooted.h"
 
 typedef struct {

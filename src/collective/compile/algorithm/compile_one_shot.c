@@ -60,7 +60,7 @@ static void one_shot_part(const tutti_compile_request *q, int32_t r, tutti_part_
                             tutti_balance_push(&tree, roots[i].count, s == q->nranks - 1 && i == nroots - 1));
     }
     tutti_part_out(b, tutti_slice_at(r, own, 0, 1, 1));
-    for (int32_t i = 0; i < own; i++) tutti_part_dep(b, i); /* the copies are the first steps */
+    for (int32_t i = 0; i < own; i++) tutti_part_dep(b, i); /* the sum depends on the copies, steps 0 .. own - 1 */
     free(first);
 }
 

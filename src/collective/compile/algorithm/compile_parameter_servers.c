@@ -24,7 +24,7 @@ typedef struct {
     tutti_part_builder *b;
     int32_t r, out, nservers;
     int32_t mine;              /* number of this rank among the servers; nservers: this rank is no server */
-    const int32_t *first_root; /* for each rank: roots of the ranks before it */
+    const int32_t *first_root; /* for each rank: number of roots of the ranks before it */
 } servers;
 
 static int32_t rank_of(const servers *v, int32_t server)
@@ -78,7 +78,7 @@ static void push(const servers *v)
     }
 }
 
-/* Receives what all ranks bring to this server, the rank before it first. */
+/* Receives the slices that all ranks push to this server, beginning with the rank before it. */
 static void take_pushed(const servers *v)
 {
     const tutti_message m = {.sequence = 1, .hint = PUSHED};

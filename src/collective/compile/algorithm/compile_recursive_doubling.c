@@ -29,7 +29,8 @@ enum {
     IN,
     OUT,
     SUM
-}; /* numbers of buffers of an allreduce; SUM + s: sum that step s shows; then an inbox a step, then that of the fold */
+}; /* numbers of buffers of an allreduce. SUM + s: the sum that step s shows to its peer. Behind these come an inbox for
+    * each step and the inbox of the fold */
 
 static int32_t rank_of(const doubling *d, int32_t v)
 {

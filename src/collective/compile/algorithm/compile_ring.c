@@ -9,16 +9,16 @@
  * The sum of slice j begins at rank j+1: expressions differ between slices, hence no canonical sums.
  *
  * Why two invocations do not race. Messages are pulled from the rank before. Rank r+1 reads what rank r shows in step
- * s, and what r overwrites later has come round the ring, through that read. Only the last p-1 reads can still be under
- * way when r has all it needs. The next rank reads in order, so it is enough that r hears of the last read before it
- * completes. */
+ * s. The value with which r overwrites it later has come round the ring, so it depends on that read. Only the last p-1
+ * reads can still be under way when r has all it needs. The next rank reads in order, so it is enough that r hears of
+ * the last read before it completes. */
 #include "../compile_impl.h"
 
 typedef struct {
     const tutti_compile_request *q;
     tutti_part_builder *b;
     int32_t r, p, next, before;
-    int32_t last; /* total number of steps: the last message is acknowledged */
+    int32_t last; /* number of all steps; the message of the last step is acknowledged */
 } ring;
 
 static uint32_t hint(const ring *g, int32_t step)
@@ -40,7 +40,7 @@ static int32_t reduce_scatter(const ring *g)
     const tutti_compile_request *q = g->q;
     int32_t made = -1;
     int32_t nkept = q->collective == TUTTI_ALLREDUCE ? 0 : g->p - 2, inbox = 2 + nkept;
-    for (int32_t k = 0; k < nkept + g->p - 1; k++) { /* partial sums, then inboxes */
+    for (int32_t k = 0; k < nkept + g->p - 1; k++) { /* buffers of partial sums first, then the inboxes */
         int32_t s = k < nkept ? k : k - nkept;
         tutti_compile_scratch(g->b, tutti_slice_at(g->r, 0, tutti_rank_at(q, (int64_t)g->r - s - 2), 1, g->p), 1);
     }
@@ -62,7 +62,8 @@ static int32_t reduce_scatter(const ring *g)
     return made;
 }
 
-/* made: the step after which this rank's slice lies in out, -1 = from the beginning. */
+/* Passes finished slices round the ring. made: the step after which this rank's slice lies in out, -1 = from the
+ * beginning. */
 static void all_gather(const ring *g, int32_t made, int32_t stage)
 {
     for (int32_t s = 0; s < g->p - 1; s++) {

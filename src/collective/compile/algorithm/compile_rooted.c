@@ -45,7 +45,7 @@ void tutti_interval_place(int32_t p, int32_t root, int32_t radix, int32_t rank, 
 
 /* ---- places of sums and chunks ---- */
 
-/* Returns true if the rank owes nothing and so keeps its sum in scratch. */
+/* Returns true if the rank has no output to deliver, and so keeps its sum in scratch. */
 static bool keeps_sum(const tutti_tree *t, const tutti_tree_place *place)
 {
     return t->q->collective == TUTTI_REDUCE && place->parent >= 0 && place->nchildren > 0;
@@ -112,8 +112,8 @@ static void add_scratch(const tutti_tree *t)
         for (int32_t k = 0; k < t->nchunks; k++) tutti_compile_scratch(t->b, chunk(t, t->r, 0, k), 1);
 }
 
-/* Adds children [from, to) of one level to what is there already (after step `sum`; -1: the input), in the order of
- * ranks. */
+/* Adds what children [from, to), all of one level, send, in the order of ranks. Adds it to the sum that step `sum` made
+ * (-1: to the input). */
 static int32_t add_level(const tutti_tree *t, int32_t k, int32_t from, int32_t to, int32_t sum)
 {
     const tutti_tree_place *own = &t->own;
@@ -200,7 +200,8 @@ static void hand_down(const tutti_tree *t, const int32_t *made)
             const tutti_branch *child = &t->own.children[i];
             m.stage = base + child->level + k;
             tutti_compile_send(t->b, &m, result(t, t->r, k), result(t, child->rank, k));
-            /* only the first child of a level depends on it: lowering makes one copy for all children of the level */
+            /* only the send to the first child of a level depends on the step that received the result: lowering makes
+             * one copy for all children of the level */
             bool first = !i || child[-1].level != child->level;
             if (got >= 0 && first) tutti_part_dep(t->b, got);
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_rooted.h: collectives along rooted trees: sums go up, results come down, slices are gathered. A row gives the
- * shape.
+/* compile_rooted.h: collectives along rooted trees: sums go up, results come down, slices are gathered. The row of an
+ * algorithm gives the shape.
  *
  * A shape gives the parent and the children of any rank, and the level of each edge (0 = at the root). A run of equal
  * chunks travels on one tree, one after the other. The message of chunk k over an edge of level l has stage nlevels - 1

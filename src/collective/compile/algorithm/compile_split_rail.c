@@ -10,8 +10,9 @@
  *   alone          a reduce-scatter does the first half, an all-gather the second. Slices must end with their
  *                  owners, so a member's share in the group is every k-th slice of p, p/k messages a step.
  *
- * Why two invocations do not race: an allreduce is a walk (compile_impl.h). The other collectives return nothing, so
- * every reading is acknowledged, and out is written only when its rank has said that it is free. */
+ * Two invocations of an allreduce do not race, because each part is a walk (compile_impl.h says why). The other
+ * collectives return nothing, so every reading is acknowledged, and out is written only when its rank has said that it
+ * is free. */
 #include "../compile_impl.h"
 
 static tutti_status split_rail_accept(const tutti_compile_request *q, tutti_failure *err)

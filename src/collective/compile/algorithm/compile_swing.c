@@ -9,8 +9,8 @@
  * slices in which each set is one range: of two halves, the half with the lowest rank comes first. In the
  * reduce-scatter r keeps the range of T(r, s + 1) and gives that of its partner's; the all-gather goes backwards.
  *
- * Other even counts reach some ranks twice, and we have no proof of what must then be left out. Why two invocations do
- * not race: it is a walk (compile_impl.h). */
+ * Other even counts reach some ranks twice, and we have no proof of what must then be left out. Two invocations do not
+ * race, because each part is a walk (compile_impl.h says why). */
 #include <stdlib.h>
 
 #include "../../../base/arena.h"
@@ -25,7 +25,8 @@ static int32_t log2_of(int32_t p)
 
 static int32_t partner(int32_t r, int32_t s, int32_t p)
 {
-    int64_t power = (int64_t)2 << s, rho = (1 - (s % 2 ? power : -power)) / 3; /* (-2)^(s+1) = -+2^(s+1) */
+    /* power = 2^(s+1); (-2)^(s+1) = -power for even s, power for odd s */
+    int64_t power = (int64_t)2 << s, rho = (1 - (s % 2 ? power : -power)) / 3;
     return (int32_t)(((r % 2 ? r - rho : r + rho) % p + p) % p);
 }
 

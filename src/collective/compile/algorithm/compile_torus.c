@@ -6,7 +6,8 @@
  * works, the links of the other are idle. With ways = 2, half of the vector goes rows first and the other half columns
  * first, at the same time.
  *
- * Why two invocations do not race: they are one or two walks (compile_impl.h), which share no element. */
+ * Two invocations do not race, because each part is one walk, or two that share no element (compile_impl.h says
+ * why). */
 #include "../compile_impl.h"
 
 enum { ROWS, COLUMNS, WAYS }; /* indices of the parameters */

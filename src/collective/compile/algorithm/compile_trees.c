@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile_trees.c: trees: several trees at once, packed into the links of the topology (collective/pack; after Blink).
  *
- *   allreduce   a tree carries a part of the vector that is proportional to its weight, in chunks: sums go up, and as
- *               soon as the root has a chunk it goes down again, against the sums of later chunks;
+ *   allreduce   a tree carries a part of the vector that is proportional to its weight, in chunks: sums go up; as
+ *               soon as the root has the sum of a chunk, it goes down again while later chunks still go up;
  *   reduce      up only; broadcast: down only; both with all trees rooted at the root.
  * Chunk c of a tree of height H: a rank at depth d sends it up in stage c + H - d and gets it back in stage c + H + d -
  * 1, so the pipeline takes chunks + 2 H - 1 stages. A tree of an allreduce is rooted in its middle. Every tree has four
@@ -270,7 +270,7 @@ static int32_t take_up(const planting *g, int32_t c, uint32_t hint)
     return made;
 }
 
-/* made: the step that makes the data, -1 = it is the input. */
+/* Sends chunk c of the sum to the parent. made: the step that makes the data, -1 = it is the input. */
 static int32_t send_up(const planting *g, int32_t c, int32_t made, uint32_t hint)
 {
     const packed_tree *t = &g->all->trees[g->tree];
@@ -290,7 +290,8 @@ static int32_t result(const planting *g, int32_t rank)
     return input ? 0 : tutti_compile_out(g->q, rank);
 }
 
-/* after: the step that must be over before out is written, -1 = none. */
+/* Receives chunk c of the result from the parent. after: the step that must be over before out is written, -1 =
+ * none. */
 static int32_t take_down(const planting *g, int32_t c, int32_t after, uint32_t hint)
 {
     const packed_tree *t = &g->all->trees[g->tree];

@@ -8,7 +8,7 @@
  *                  all groups in one reduce.
  *   all-gather     the other way round: across, then in the group; allreduce: all four.
  * 2 rounds where split-rail's rings take k - 1 + p/k - 1, and as few bytes between groups: 2(p/k - 1)/p n a rank. Every
- * sum is made in one step, of inputs or of groups' sums, so values that cross may be rounded, once.
+ * sum is made in one step, of inputs or of groups' sums, so values that travel between groups may be rounded once.
  *
  * Why two invocations do not race: a group's ranks tell each other once that everything they have shown was read.
  * Messages across are acknowledged, and out is written only when its rank has said that it is free. In place, an

@@ -22,7 +22,7 @@ typedef struct {
     const tutti_compile_request *q;
     tutti_part_builder *b;
     int32_t r, p, out;
-    const int32_t *first; /* for each rank: roots of the ranks before it */
+    const int32_t *first; /* for each rank: number of roots of the ranks before it */
 } two_shot;
 
 static int32_t roots_of(const two_shot *t, int32_t rank)
