@@ -67,7 +67,7 @@ static void arrow(const picture *p, int32_t stage, span where, int32_t from, int
                         y1, bx - w * uy, by + w * ux, bx + w * uy, by - w * ux, colour);
 }
 
-/* k: number of marks that are already at this place. */
+/* Draws the mark of a sum or copy. k: number of marks that are already at this place. */
 static void mark(const picture *p, const tutti_step *s, int k)
 {
     const tutti_slice *what = &p->part->slices[s->first_out];

@@ -55,7 +55,8 @@ static bool is_begun(const row *r, int32_t i, int32_t *depth)
     return r->state[i] != WAITS;
 }
 
-/* Returns the order of a step, the lowest first; -1: a step that it waits for has not begun. */
+/* Returns a number that orders the steps that may begin next: the step with the lowest number begins. -1: a step that
+ * this step waits for has not begun. */
 static int64_t turn(const row *r, int32_t i)
 {
     const tutti_step *step = &r->p->part.steps[i];
@@ -67,7 +68,8 @@ static int64_t turn(const row *r, int32_t i)
     return begun ? (((int64_t)step->stage << 28) + depth) * 4 + kind : -1;
 }
 
-/* Only the heads of sequences can begin, so each round looks at these alone. */
+/* Writes the row of a rank. Only the first remaining step of a sequence can begin, so each round looks at these steps
+ * alone. */
 static bool rank_write(row *r)
 {
     const tutti_part *part = &r->p->part;

@@ -16,13 +16,13 @@ typedef struct {
     double add_bytes_per_s; /* speed of sums and copies, > 0 */
 } tutti_export_options;
 
-/* The text is the caller's (free()). */
+/* Writes GOAL into *out; the text is the caller's (free()). */
 tutti_status tutti_export_goal(const tutti_schedule *s, const tutti_export_options *o, char **out, tutti_failure *err);
-/* Writes into a folder, which is made: rank-R.txt for each rank, and traces.txt, which lists them and is the argument
- * of smpirun -replay. Work is in bytes added, for hosts of that speed. */
+/* Makes the folder and writes into it rank-R.txt for each rank, and traces.txt, which lists these files and is the
+ * argument of smpirun -replay. Work is in bytes added, for hosts with the speed add_bytes_per_s. */
 tutti_status tutti_export_smpi(const tutti_schedule *s, const tutti_export_options *o, const char *folder,
                                tutti_failure *err);
-/* Writes into a folder, which is made: schedule.R.et for each rank. */
+/* Makes the folder and writes schedule.R.et into it for each rank R. */
 tutti_status tutti_export_chakra(const tutti_schedule *s, const tutti_export_options *o, const char *folder,
                                  tutti_failure *err);
 

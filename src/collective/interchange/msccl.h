@@ -24,15 +24,16 @@ typedef struct tutti_msccl tutti_msccl;
 
 /* Returns true if the text looks like XML. (A schedule in our text form never does.) */
 bool tutti_msccl_is(const char *text, size_t nbytes);
-/* Reads a program. root: that of a broadcast or reduce, which the format leaves open. TUTTI_ERR_DATA names the line. */
+/* Reads a program. root: the root of a broadcast or reduce, which the format does not name. TUTTI_ERR_DATA names the
+ * line. */
 tutti_status tutti_msccl_read(const char *name, const char *text, size_t nbytes, int32_t root, tutti_msccl **out,
                               tutti_failure *err);
 void tutti_msccl_destroy(tutti_msccl *m); /* NULL is accepted */
 
 /* returns the schedule, two-sided; lives as long as m */
 tutti_schedule *tutti_msccl_schedule(const tutti_msccl *m);
-/* Allows a deviation. "hasdep": the reader lets a step wake its waiters even if it has hasdep="0"; the reader of
- * microsoft/msccl does not. TUTTI_ERR_USAGE: unknown name. */
+/* Tells the check in what the program's reader deviates from that of microsoft/msccl. "hasdep": the reader lets a step
+ * wake its waiters even if it has hasdep="0". TUTTI_ERR_USAGE: unknown name. */
 tutti_status tutti_msccl_allow(tutti_msccl *m, const char *what, tutti_failure *err);
 /* Proves the program as its interpreter runs it, over connections that hold `capacity` messages. A counter-example
  * names GPU, block and step. Then checks that every step for which others wait has hasdep="1": otherwise readers
@@ -40,7 +41,8 @@ tutti_status tutti_msccl_allow(tutti_msccl *m, const char *what, tutti_failure *
 tutti_status tutti_msccl_check(const tutti_msccl *m, int32_t capacity, tutti_check_report *report, tutti_failure *err);
 /* Returns the number of messages that its connections hold: 8 for the protocol LL, else 2. */
 int32_t tutti_msccl_room(const tutti_msccl *m);
-int32_t tutti_msccl_holds(bool low_latency); /* returns this number for the protocol LL, or for Simple */
+int32_t tutti_msccl_holds(bool low_latency); /* returns the number of messages that a connection holds: for the protocol
+                                              * LL if low_latency, else for Simple */
 /* Writes what a reader should know beside the proof, a line each: operands that tools and interpreter read differently,
  * limits of the readers, attributes that some require. Writes nothing if there is nothing to say. */
 void tutti_msccl_remarks(const tutti_msccl *m, tutti_strbuf *out);

@@ -50,7 +50,8 @@ typedef struct msccl_step {
     int32_t *position;            /* `count` entries: for each chunk that the step moves, its number in the vector */
     struct msccl_step *from, *to; /* the steps at the other ends of this step's receive and send */
     int32_t stage_in, stage;      /* stage_in: stage of the step's receive; stage: of the rest */
-    int32_t last;                 /* number of the step's last step in the schedule */
+    int32_t last;                 /* a step of the program may become several in the schedule: number of the last of
+                                   * these */
 } msccl_step;
 
 typedef struct {
@@ -67,7 +68,8 @@ typedef struct {
 } msccl_gpu;
 
 typedef struct {
-    int32_t buffer, position, next; /* a buffer of the schedule for one place; next: another buffer of the same place */
+    int32_t buffer, position, next; /* buffer: the schedule's buffer for chunk `position` at one place of memory; next:
+                                     * index of the entry of another chunk at the same place */
 } msccl_tenant;
 
 typedef struct {

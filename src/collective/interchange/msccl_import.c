@@ -14,11 +14,11 @@
 
 typedef struct {
     tutti_msccl *m;
-    msccl_rooms *rooms; /* rooms of each GPU */
+    msccl_rooms *rooms; /* for each GPU: the buffers that stand for its memory */
     tutti_strbuf *text; /* NULL: the numbering pass */
     int32_t gpu, block, nsteps;
-    int32_t *temporary; /* for each block: first of its rooms for data that is received and not stored at once; one more
-                         * entry ends them */
+    int32_t *temporary; /* for each block: the first of its buffers for data that is received and not stored at once;
+                         * one more entry ends them */
 } writer;
 
 /* Returns true if chunks i - 1 and i are neighbours at that place. */
@@ -104,7 +104,7 @@ static void begin_line(writer *w, int32_t step, int32_t stage)
     say(w, "    %d seq %d stage %d ", w->nsteps, w->block, stage);
 }
 
-/* is_first: this is the first line of that step of the program. */
+/* Ends a line of the text form. is_first: it is the first line of that step of the program. */
 static void end_line(writer *w, int32_t step, bool is_first)
 {
     const msccl_gpu *g = &w->m->gpus[w->gpu];
@@ -117,7 +117,7 @@ static void end_line(writer *w, int32_t step, bool is_first)
 
 /* ---- steps ---- */
 
-/* Returns the room of the run of chunks that begins at i, between its arrival and its use. */
+/* Returns the buffer that holds the run of chunks from i on between its arrival and its use. */
 static int32_t temporary_of(writer *w, const msccl_step *s, int32_t i, int32_t *begin)
 {
     int32_t first = i, end = i + 1;
@@ -200,7 +200,7 @@ static bool goes_on(const msccl_step *s, const msccl_step *next)
            !memcmp(next->position, s->position, sizeof *s->position * (size_t)s->count);
 }
 
-/* Turns a run of `re` into one place into one sum; returns the last step of the run. */
+/* Turns consecutive `re` steps with one destination into one sum; returns the last of these steps. */
 static int32_t reduce(writer *w, int32_t step, const msccl_block *b)
 {
     enum { MOST = 16 };
@@ -291,7 +291,8 @@ static void write_rooms(writer *w)
     }
 }
 
-/* Numbering makes temporary rooms, so rooms are written after it. */
+/* Writes the text of one GPU. The numbering pass makes the buffers for received data, so buffers are written after
+ * it. */
 static void write_gpu(writer *w, tutti_strbuf *text)
 {
     w->text = NULL;

@@ -61,7 +61,8 @@ static const char *attribute(const char **list, const char *name)
     return NULL;
 }
 
-/* If otherwise < lo, the attribute is required. */
+/* Reads the attribute `name`, a number from lo to hi; `otherwise` if it is absent. If otherwise < lo, the attribute is
+ * required. */
 static int32_t number(reader *x, const char **list, const char *name, int32_t lo, int32_t hi, int32_t otherwise)
 {
     const char *text = attribute(list, name);

@@ -21,7 +21,8 @@ static int32_t add_home(msccl_rooms *r, const char *name, const char *role, int3
     return msccl_rooms_add(r, &room);
 }
 
-/* Adds the buffers of input and output. A GPU without input or without output has plain memory there. */
+/* Adds the buffers of input and output. A GPU that has no input or no output in the collective gets scratch in its
+ * place. */
 static void add_homes(msccl_rooms *r)
 {
     const tutti_msccl *m = r->m;
@@ -48,7 +49,8 @@ static void add_homes(msccl_rooms *r)
     }
 }
 
-/* Returns the buffer of the whole vector in place: the output, but the input for a reduce-scatter. */
+/* Returns the buffer of the chunk that belongs to this place. In place it is the buffer of the whole vector: the
+ * output, but the input for a reduce-scatter. */
 static int32_t home_of(const msccl_rooms *r, msccl_place at)
 {
     const tutti_msccl *m = r->m;
@@ -100,7 +102,8 @@ static int32_t add_tenant(msccl_rooms *r, msccl_place at, int32_t position, tutt
     return msccl_rooms_add(r, &room);
 }
 
-/* Gives a place that holds other chunks than it means, or several chunks, a buffer for each, all in one memory. */
+/* Called for a place that ever holds several chunks, or a chunk that does not belong to the place. Gives each of them a
+ * buffer; these buffers share one memory. */
 static void settle_mixed(msccl_rooms *r, msccl_place at, int32_t first)
 {
     tutti_slice lies_in = own_memory;
@@ -120,7 +123,8 @@ static void settle(msccl_rooms *r)
         for (int32_t i = 0; i < g->size[b]; i++) {
             msccl_place at = {b, i};
             int32_t location = msccl_location(r->m, r->gpu, at), first = r->tenant_of[location];
-            if (first < 0 || r->tenants[first].buffer >= 0) continue; /* in place: the other place has handled it */
+            /* no chunk is ever here, or (in place) the other place in the same memory was handled before */
+            if (first < 0 || r->tenants[first].buffer >= 0) continue;
             msccl_tenant *t = &r->tenants[first];
             if (b != MSCCL_S || t->next >= 0) {
                 settle_mixed(r, at, first);

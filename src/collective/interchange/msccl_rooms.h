@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* msccl_rooms.h: which buffers of the schedule stand for the memory of a GPU.
  *
- * A place of input or output is at home when it holds the chunk that it means; then it is in `in` or `out`. Elsewhere
- * each pair of place and chunk makes a buffer. Neighbouring scratch places that only ever hold neighbouring chunks
- * share one buffer. Threads: owner. */
+ * Each place of input or output belongs to one chunk of the vector. While it holds this chunk, the chunk lies in `in`
+ * or `out`. Any other pair of place and chunk makes a buffer of its own. Neighbouring scratch places that only ever
+ * hold neighbouring chunks share one buffer. Threads: owner. */
 #ifndef TUTTI_MSCCL_ROOMS_H
 #define TUTTI_MSCCL_ROOMS_H
 
@@ -25,7 +25,8 @@ typedef struct {
     int32_t home[2]; /* buffers of input and output; alltoall: the first output, with the p - 1 others after it */
     msccl_tenant *tenants;
     int32_t ntenants, tenants_capacity;
-    int32_t *tenant_of; /* for each location: first entry of its list, -1 = none */
+    int32_t *tenant_of; /* for each location: first entry of its list of tenants (the chunks that it ever holds), -1 =
+                         * none */
 } msccl_rooms;
 
 void msccl_rooms_make(const tutti_msccl *m, int32_t gpu, msccl_rooms *out);

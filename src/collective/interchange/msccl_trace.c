@@ -11,7 +11,7 @@
 typedef struct {
     const msccl_block *block;
     int32_t gpu;
-    int32_t source, sink; /* the blocks at the other ends, -1 = none */
+    int32_t source, sink; /* the blocks that this block receives from and sends to, -1 = none */
     int32_t *givers;      /* steps of the block that send, in order */
     int32_t ngivers;
     int32_t at;
@@ -152,7 +152,7 @@ static bool take(trace *x, player *a, msccl_step *s)
     return true;
 }
 
-/* Returns true if the send is over. */
+/* Begins the send of the step or looks whether it is over; returns true if it is over. */
 static bool give(trace *x, player *a, msccl_step *s)
 {
     if (!a->offers && (!s->to || x->ahead)) { /* the send begins */
@@ -218,7 +218,7 @@ static bool play(trace *x)
     return true;
 }
 
-/* Puts steps that hang after all others. */
+/* Gives the steps that hang a stage after all other steps. */
 static void finish(trace *x)
 {
     for (int32_t i = 0; i < x->nplayers; i++) {

@@ -88,7 +88,7 @@ static int32_t find_deps(msccl_writer *w, const tutti_part *p, int32_t index, ms
 
 typedef struct {
     msccl_place at;
-    bool made; /* a partial sum in scratch of this step, which may be added to */
+    bool made; /* the operand is a partial sum in scratch of this step, so another operand may be added to it there */
 } operand;
 
 static bool is_chain(const tutti_part *p, const tutti_step *s)
@@ -122,7 +122,8 @@ static void add_tree(msccl_writer *w, const tutti_part *p, const tutti_step *s, 
         stack[depth++] = (operand){place_of(w, p, &p->slices[s->first_in + k]), false};
         for (int32_t f = 0; f < p->folds[s->first_fold + k]; f++) {
             operand right = stack[--depth], *left = &stack[depth - 1];
-            if (!left->made && right.made) { /* sums commute */
+            if (!left->made && right.made) { /* swaps the operands, which sums allow, because only a partial sum may be
+                                              * added to */
                 operand swap = *left;
                 *left = right, right = swap;
             }
