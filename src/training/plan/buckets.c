@@ -4,13 +4,13 @@
  *
  * Control numbers are packed apart: they are exchanged in every step, whatever the parameters do. Frozen parameters are
  * never exchanged and lie behind all buckets. Invariant: buckets tile the packed vector in exchange order; padding is
- * zero on every rank. Parameters of split layers come last, one bucket for each: their parts are exchanged between
- * other ranks. */
+ * zero on every rank. Parameters of split layers come last. Each has a bucket of its own, because its parts are
+ * exchanged between other ranks than whole parameters. */
 #include <math.h>
 
 #include "plan_impl.h"
 
-enum { ALIGN_ELEMENTS = 16 }; /* 64 bytes: so no two parameters share a cache line */
+enum { ALIGN_ELEMENTS = 16 }; /* 64 bytes, so that no two parameters share a cache line */
 
 static int64_t padded(int64_t count)
 {

@@ -21,7 +21,8 @@ typedef struct {
 
 /* Returns the costs as YAML; the caller frees the text. Parsing it gives the same costs. */
 char *tutti_plan_costs_print(const tutti_plan_costs *c);
-/* name: of the file, for error messages. TUTTI_ERR_DATA if no measurement can have written the text. */
+/* Parses `text`. name: the file's name, for error messages. Returns TUTTI_ERR_DATA if no measurement can have written
+ * the text. */
 tutti_status tutti_plan_costs_parse(const char *name, const char *text, tutti_plan_costs *out, tutti_failure *err);
 void tutti_plan_costs_release(tutti_plan_costs *c);
 /* Returns the points in the form that merge.h needs: whole nanoseconds that never decrease. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* merge.c: merges gradients so that their exchanges end soonest, by dynamic programming over prefixes.
  *
- * A grouping of the first i items is described by two numbers: when the lane of exchanges is free again, and how much
- * work was not hidden. A next group (i .. j) turns them into
- *     lane' = max(lane, ready of item j) + hidden part,   own' = own + the other part,
- * and the end is lane + own of the last group. Both numbers grow with their predecessors. So if one grouping of a
- * prefix is no better than another in either number, it can be dropped, whatever follows, and the result stays exact.
- * With overlap 0 or 1 one of the two numbers is the same for all groupings of a prefix and a single state remains. */
+ * A grouping of the first i items is described by two times: `lane`, when the hidden parts of its exchanges have ended,
+ * and `own`, the sum of the parts that are not hidden (merge.h). A next group (i .. j) turns them into
+ *     lane' = max(lane, ready of item j) + hidden part,   own' = own + the other part.
+ * The exchanges end at lane + own of the last group. Both times grow with their predecessors. So if one grouping of a
+ * prefix is no better than another in either time, it can be dropped, whatever follows, and the result stays exact.
+ * With overlap 0 or 1 one of the two times is the same for all groupings of a prefix and a single state remains. */
 #include "merge.h"
 
 #include <math.h>
@@ -57,7 +57,7 @@ int64_t tutti_merge_play(const tutti_merge_item *items, int n, const tutti_excha
 typedef struct {
     int64_t lane_ns, own_ns;
     int ngroups;
-    int from_prefix, from_state; /* the state that the previous group extended */
+    int from_prefix, from_state; /* the state of a shorter prefix that the last group was added to */
 } state;
 
 typedef struct {
@@ -76,7 +76,7 @@ static void keep(prefix *p, const state *s)
 {
     int kept = 0;
     for (int i = 0; i < p->nstates; i++)
-        if (beats(&p->states[i], s)) return; /* then s has beaten no other state */
+        if (beats(&p->states[i], s)) return; /* a kept state beats s, so s can beat no kept state */
     for (int i = 0; i < p->nstates; i++)
         if (!beats(s, &p->states[i])) p->states[kept++] = p->states[i];
     p->nstates = kept;

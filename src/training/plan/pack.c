@@ -14,7 +14,7 @@
 
 #include "../../base/arena.h"
 
-enum { ALIGNMENT = 64, FEW_BLOCKS = 4000 }; /* with more blocks only one order is tried */
+enum { ALIGNMENT = 64, FEW_BLOCKS = 4000 }; /* FEW_BLOCKS: with more blocks only one order is tried */
 
 static int64_t rounded(int64_t bytes)
 {
@@ -38,7 +38,7 @@ static int long_lived_first(const tutti_block *x, const tutti_block *y)
     return order_of(y->last - y->first, x->last - x->first);
 }
 
-/* What the network keeps for its backward pass grows and shrinks like a stack. */
+/* Orders blocks by first use: what the network keeps for its backward pass grows and shrinks like a stack. */
 static int early_first(const tutti_block *x, const tutti_block *y)
 {
     return order_of(x->first, y->first);
@@ -73,7 +73,7 @@ static void place(tutti_block **placed, int n, tutti_block *b)
     int at = 0;
     for (int i = 0; i < n; i++) {
         const tutti_block *p = placed[i];
-        if (p->offset >= b->offset + bytes) break; /* a gap, and all later blocks lie above it */
+        if (p->offset >= b->offset + bytes) break; /* b fits into the gap below p, and all later blocks lie above p */
         const bool in_the_way = p->first <= b->last && b->first <= p->last && p->offset + p->bytes > b->offset;
         if (in_the_way) b->offset = rounded(p->offset + p->bytes);
     }

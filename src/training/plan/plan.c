@@ -312,7 +312,7 @@ static void add_actions(const tutti_plan *p, const tutti_loop *l, tutti_strbuf *
     }
 }
 
-/* For methods without exchanges, the actions in visits distinguish the methods. */
+/* Adds the actions of visits to the hash: methods without exchanges differ only in these actions. */
 static void add_visits(const tutti_plan *p, tutti_strbuf *sb)
 {
     tutti_arena work = {0};

@@ -111,8 +111,8 @@ typedef struct {
  * 2018): hierarchical for small exchanges, ring for large ones. Otherwise one, the algorithm that the text names. */
 int tutti_plan_algorithms(const char *text, char rows[2][TUTTI_ALGORITHM_TEXT]);
 
-/* True if values are rounded only once to be sent, so that a sum is taken in one step: over all ranks' own values, or
- * over groups' sums. */
+/* True if values are rounded only once on their way. Each sum is then taken in one step: over the values of all ranks,
+ * or over the sums that groups of ranks have made. */
 static inline bool tutti_plan_sums_once(const tutti_plan_config *c)
 {
     return c->sent != TUTTI_F32 && !c->rounds_each;
@@ -134,7 +134,8 @@ typedef enum {
     TUTTI_ROLE_GRADIENTS, /* gradients that kernels write */
     TUTTI_ROLE_SENT,      /* gradients in the type config.sent, where they are sent in another type than f32 */
     TUTTI_ROLE_STATE,     /* vectors that the rule keeps beside the weights, in its order */
-    /* first the weights that workers agree on while each has weights of its own; then what the centre's rule needs */
+    /* first the centre, the weights that workers agree on while each has weights of its own; then what the centre's
+     * rule needs */
     TUTTI_ROLE_CENTRE,
     TUTTI_ROLE_NUMBERS,    /* some numbers, such as the control numbers, instead of a vector of parameters */
     TUTTI_ROLE_TRAVELLING, /* what ranks that share a layer send each other: the graph's places, in their order */
@@ -147,7 +148,7 @@ typedef enum {
 /* What the method declares that a memory holds after a period on every rank; the proof checks it. */
 typedef enum {
     TUTTI_HOLDS_ANYTHING,
-    TUTTI_HOLDS_ALL, /* every slot's part exactly once, in the order of the sum's class */
+    TUTTI_HOLDS_ALL, /* the part of every slot exactly once, added in the order that the class of the sum prescribes */
 } tutti_memory_content;
 
 typedef struct {
@@ -191,8 +192,8 @@ typedef struct {
     int turn;             /* among exchanges in flight, lower turns progress first */
 } tutti_plan_exchange;
 
-/* For an algorithm that goes by size: the schedule for exchanges below `from` bytes, and the schedule from that size
- * on. */
+/* For an algorithm that depends on the size of an exchange: the schedule for exchanges below `from` bytes, and the
+ * schedule from that size on. */
 typedef struct {
     int small, large;
     int64_t from;
@@ -346,18 +347,18 @@ int64_t tutti_plan_memory_bytes(const tutti_plan_memory *m);
 /* Return the memory that a parameter's gradient is written to, and the memory that holds its value. */
 int tutti_plan_gradient_memory(const tutti_plan *p, int param);
 int tutti_plan_value_memory(const tutti_plan *p, int param);
-/* tutti_plan_nlooked: how many numbers a look counts into. tutti_plan_norms_of: where among them the squares of a
- * parameter's tensor begin: TUTTI_SQUARES_LIMBS numbers for its weights, then as many for what they are compared with.
- * -1: no norm scales it, as with biases, batch norm's scale and shift, and statistics. */
+/* tutti_plan_nlooked: how many numbers a look adds to. tutti_plan_norms_of: the first of these numbers that holds
+ * squares of a parameter's tensor: TUTTI_SQUARES_LIMBS numbers for its weights, then as many for what the weights are
+ * compared with. -1: no norm scales the parameter, as with biases, batch norm's scale and shift, and statistics. */
 int64_t tutti_plan_nlooked(const tutti_plan *p);
 int64_t tutti_plan_norms_of(const tutti_plan *p, int param);
 
 char *tutti_plan_print(const tutti_plan *p);
 char *tutti_plan_dot(const tutti_plan *p);
 uint64_t tutti_plan_hash(const tutti_plan *p); /* returns a hash of everything that must be equal on all ranks */
-/* Hashes of all that the proof reads: tutti_plan_covered returns that of what is equal on all ranks, the next function
- * that of one rank's loops. Two plans with the same hashes for all their ranks have the same proof. The hash has no
- * meaning before the schedules are hashed (tutti_plan_prove). */
+/* Two hashes that together cover all that the proof reads. tutti_plan_covered hashes what is equal on all ranks, the
+ * next function hashes the loops of one rank. Two plans with the same hashes for all their ranks have the same proof.
+ * The first hash has no meaning before the schedules are hashed (tutti_plan_prove). */
 uint64_t tutti_plan_covered(const tutti_plan *p);
 uint64_t tutti_plan_covered_loops(const tutti_plan *p, int rank);
 /* Hashes the plan as if all ranks were on one host: only what decides the bits of a run. */
@@ -410,8 +411,8 @@ static inline bool tutti_plan_has_far(const tutti_plan *p)
  * which it takes the result along; -1 = none. */
 int tutti_plan_push_of(const tutti_plan *p, int worker);
 int tutti_plan_pull_of(const tutti_plan *p, int worker);
-/* True if workers of other hosts bring their vectors one after the other: the order is not the rank order, there are
- * several of them, and their vectors together exceed what the port into rank 0's host holds. */
+/* True if workers of other hosts must send their vectors to rank 0 one after the other. That is so if there are several
+ * such workers, the admission is not in rank order, and a vector is larger than the port into rank 0's host holds. */
 bool tutti_plan_brings_by_turns(const tutti_plan *p);
 /* Returns the worker's part of the loop of arrivals; actions NULL: it has none. */
 tutti_loop tutti_loop_part(const tutti_loop *arrivals, int worker);

@@ -78,8 +78,8 @@ static void take_members(tutti_plan *p, tutti_plan_exchange *x)
     x->members = own;
 }
 
-/* Returns the type of what lies in scratch: that of the inputs, or of groups' sums of them, which are rounded. If each
- * sum is rounded, everything has the memory's type. */
+/* Returns the type of the values that an exchange keeps in scratch: that of its inputs, or the 16-bit type to which
+ * groups of ranks round their sums. If each sum is rounded, everything has the memory's type. */
 static tutti_dtype sent_by(const tutti_plan *p, const tutti_plan_exchange *x)
 {
     const tutti_dtype in = p->memories[x->in.memory].type, sent = p->config.sent;
@@ -111,7 +111,7 @@ static bool are_equal(const tutti_schedule *a, const tutti_schedule *b)
            x->slots == y->slots && !strcmp(x->algorithm, y->algorithm);
 }
 
-/* True if both were lowered for the same arrangement of hosts, by the schedule's rank numbers. */
+/* True if both schedules were lowered for ranks that are placed on hosts in the same way. */
 static bool fit_alike(const tutti_schedule *a, const tutti_schedule *b)
 {
     const tutti_schedule_header *x = tutti_schedule_head(a), *y = tutti_schedule_head(b);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_bytes.c: counts the bytes that travel in a step, from the lowered schedules. The rank that moves bytes counts
- * them: it reads what a peer shows, or writes to a peer. So over all ranks each byte is counted once. */
+ * them, whether it reads them from a peer's memory or writes them to a peer. So over all ranks each byte is counted
+ * once. */
 #include "plan_impl.h"
 
 static int64_t count_elements(const tutti_slice *s, int64_t n)

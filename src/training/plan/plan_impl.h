@@ -25,7 +25,8 @@ tutti_status tutti_plan_make_schedule(const tutti_plan *p, const tutti_builder_r
                                       int nmembers, tutti_prepared *out, tutti_failure *err);
 /* For "auto": the number of bytes from which on the requested exchange uses ring; INT64_MAX = never. */
 int64_t tutti_plan_ring_from(const tutti_plan *p, const tutti_builder_request *r, const int32_t *members, int nmembers);
-/* True if the configuration's algorithm sums groups' sums, and these are rounded to be sent. */
+/* True if the configuration's algorithm first sums inside groups of ranks, and the groups' sums are rounded to be
+ * sent. */
 bool tutti_plan_rounds_groups(const tutti_plan_config *c);
 /* Takes the schedule from the configuration's shelf, where it has one, else makes it. The plan does not release
  * schedules of the shelf. */
@@ -86,13 +87,13 @@ struct tutti_plan_builder {
     int rank;
     tutti_loop *loops;        /* while listing: TUTTI_NDRIVERS loops */
     tutti_loop_driver driver; /* while listing: the loop that actions are added to */
-    /* while listing: the worker whose part of the loop of arrivals it is; else 0 */
+    /* while listing the loop of arrivals: the worker whose part is listed; else 0 */
     int worker;
     tutti_action_steps steps;                        /* while listing: the steps in which added actions are done */
     void (*travel)(tutti_plan_builder *b, int node); /* while listing: the method's function for travel nodes; NULL =
                                                       * none */
     int capacity[TUTTI_NDRIVERS];
-    int nmemories, nschedules, npairs, nexchanges; /* while declaring: room in the arrays for this many */
+    int nmemories, nschedules, npairs, nexchanges; /* while declaring: number of entries that each array has room for */
 };
 void tutti_builder_add(tutti_plan_builder *b, tutti_action a);
 

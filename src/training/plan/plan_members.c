@@ -52,8 +52,8 @@ int tutti_plan_pull_of(const tutti_plan *p, int worker)
     return between(p, 0, worker, worker);
 }
 
-/* True if vectors could overflow the port. A port holds a MiB at best (docs/topologies.md). Up to that, vectors may
- * come when they are ready, because a turn costs a round trip. */
+/* True if vectors that are sent to rank 0 at once could overflow the port into its host. A port holds a MiB at best
+ * (docs/topologies.md). Up to that size, vectors may be sent when they are ready, because a turn costs a round trip. */
 bool tutti_plan_brings_by_turns(const tutti_plan *p)
 {
     enum { HELD = 1 << 20 };
@@ -115,8 +115,8 @@ tutti_status tutti_plan_check_actions(const tutti_plan *p, int rank, const tutti
 
 /* ---- in which loops exchanges start ---- */
 
-/* The first start of each exchange counts; an exchange that only last steps start belongs to the period. started: per
- * exchange, false at first. */
+/* Notes in which loop each exchange is started first. An exchange that only last steps of periods start counts as one
+ * of the period. started: per exchange, false at first. */
 static void note_starts(tutti_plan *p, int rank, const tutti_loop *l, bool *started)
 {
     for (int i = 0; i < l->nactions; i++) {

@@ -108,7 +108,8 @@ int64_t tutti_plan_ring_from(const tutti_plan *p, const tutti_builder_request *r
     return apart ? from : INT64_MAX;
 }
 
-/* What a part does with inputs. rounds: it rounds sums of them into scratch. far: it puts them on a wire. */
+/* Finds what a rank's part of a schedule does with inputs. *rounds: it writes rounded sums of inputs to scratch. *far:
+ * it sends inputs over a wire. */
 static void look_at_part(const tutti_part *part, bool *rounds, bool *far)
 {
     for (int32_t i = 0; i < part->nsteps; i++) {

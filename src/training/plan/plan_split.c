@@ -2,12 +2,13 @@
 /* plan_split.c: split layers in a plan: which rank has which part, what is exchanged, what that costs, and the proof of
  * it.
  *
- * The proof has two halves. Each travel: its collective is the one that its hop requires, between the group's ranks in
- * their order, over all elements, from and to the places that its node reads and writes. That the collective does what
- * it should is its schedule's proof. Each rank: its step is played twice on tags. A place holds the tag of the datum
- * that was written there last, and nothing while it is exchanged; every reader must find the datum that the graph says.
- * So kernels get all samples of the group, and the outputs or gradients of all members, each at its place. That no rank
- * writes what another reads is proved by the composition (plan_compose.h). */
+ * The proof has two halves. The first checks each travel, an exchange of a split layer's data. Its collective is the
+ * one that its hop requires, between the group's ranks in their order, over all elements, from and to the places that
+ * its node reads and writes. The schedule's own proof shows that the collective does what it should. The second half
+ * plays the step of each rank twice on tags. A place holds the tag of the datum that was written there last, and
+ * nothing while it is exchanged; every reader must find the datum that the graph names. So kernels get all samples of
+ * the group, and the outputs or gradients of all members, each at its place. The composition (plan_compose.h) proves
+ * that no rank writes what another reads. */
 #include <inttypes.h>
 
 #include "../../base/text/strbuf.h"

@@ -3,8 +3,8 @@
  * exchange can start.
  *
  * The graph marks these places: its exchange node of a parameter stands right after the last writer of the gradient,
- * its update node right after the last reader of the value. A bucket's turn comes when the last of its nodes has been
- * passed; only in the last slot, except for the folds of its gradients.
+ * its update node right after the last reader of the value. The method is called for a bucket when the walk has passed
+ * the last of the bucket's nodes. That happens only in the last slot; folds of gradients are listed in each slot.
  *
  * Summing slots in tree order is counting in binary: slot j of a root goes to place popcount(j) of a stack, and after
  * it one pair is folded for each trailing one bit of j. So equal subtrees meet, older + newer, and the stack of a root

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* action.h: actions: what a loop of a plan consists of. Each kind of action is a row with its words, what it reads
+/* action.h: the actions of which a plan's loops consist. Each kind of action is a row: its name in texts, what it reads
  * and writes, and what it does to exchanges and visits. The code that proves, prints and prices plans reads the rows
- * and asks for no kind.
+ * and never asks which kind an action is.
  *
  * If an action only moves numbers between vectors, its row has the loop over the elements, and the trainer plays it
- * without knowing the kind. A rule by which a centre moves is such a row. A new kind is a file action_<name>.c and its
- * name in TUTTI_ACTIONS. Functions of the trainer play kernels, exchanges, visits, looks and the job's rule
- * (run/step/step.c).
+ * without knowing the kind. A rule that moves a centre is such a row. To add a kind, write a file action_<name>.c and
+ * add its name to TUTTI_ACTIONS. The trainer has functions of its own for kernels, exchanges, visits, looks at
+ * gradients and the job's rule (run/step/step.c).
  *
  * Threads: shared (frozen tables, pure functions). */
 #ifndef TUTTI_ACTION_H
@@ -78,7 +78,7 @@ typedef enum {
     TUTTI_AT_FROM,
     TUTTI_AT_TO,
     TUTTI_AT_OTHER,
-    TUTTI_AT_PULL, /* `other` of an action with `pulled` */
+    TUTTI_AT_PULL, /* the memory `other` of an action whose `pulled` is true */
     TUTTI_AT_VERDICT,
     TUTTI_AT_NORM,
     TUTTI_AT_STATES,         /* all vectors that the rule keeps beside the weights */
@@ -112,11 +112,12 @@ typedef struct {
 typedef struct {
     const char *said_rho; /* rho as the job gives it: "auto" or a number; NULL = not given */
     double rho;           /* elasticity; 0 = workers are not pulled */
-    /* rate of the outer rule; share of its last step that it keeps */
+    /* rate of the outer rule; the share of its last step that the rule adds to the next step */
     double outer_rate, outer_mu;
 } tutti_centre;
 
-/* The fraction of their distance by which workers and centre move towards each other at this rate. */
+/* Returns the fraction of the distance between a worker and the centre by which both move towards each other at the
+ * rate `lr`. */
 static inline float tutti_centre_alpha(const tutti_centre *c, double lr)
 {
     return (float)(lr * c->rho);
@@ -133,8 +134,8 @@ typedef struct {
     int64_t n;
 } tutti_elements;
 
-/* One loop, compiled for each instruction set; all versions, and all their tails, give equal bits. A card finds its own
- * version by the name. */
+/* One loop, compiled for each instruction set. All versions give equal bits, also for the last elements, which do not
+ * fill a vector register. A card finds its own version by the name. */
 typedef struct tutti_element_loop {
     const char *name;
     void (*run[TUTTI_NISAS])(const tutti_elements *e);

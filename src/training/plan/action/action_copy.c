@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* action_copy.c: the action copy: copies elements of `from` to those of `to`, while others may change what is copied.
- * */
+/* action_copy.c: the action copy: copies elements of `from` to those of `to`, while other ranks may change `from`. */
 #include "../../../base/text/strbuf.h"
 #include "element_loop.h"
 

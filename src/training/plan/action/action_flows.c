@@ -15,7 +15,7 @@ static int gradients_of(const tutti_plan *p, const tutti_action *a)
     return tutti_plan_gradient_memory(p, p->order[tutti_plan_bucket_at(p, a->bucket)->first_param]);
 }
 
-/* Returns the n-th memory of a place; memory -1: there are no more. */
+/* Returns the n-th memory that a place stands for; its `memory` is -1 if the place has no n-th memory. */
 static place place_of(const tutti_plan *p, const tutti_action *a, tutti_action_place at, int n)
 {
     const bool normed = p->config.norms == TUTTI_NORMS_OF_TENSORS;
@@ -51,7 +51,8 @@ static int resolve(const tutti_plan *p, const tutti_action *a, const tutti_actio
 {
     int n = 0;
     for (int i = 0;; i++) {
-        const bool many = f->from == TUTTI_AT_NORMED_STATES; /* otherwise the target may have several memories */
+        /* true: the source stands for several memories; false: the target may */
+        const bool many = f->from == TUTTI_AT_NORMED_STATES;
         const place from = place_of(p, a, f->from, many ? i : 0), to = place_of(p, a, f->to, many ? 0 : i);
         if ((f->from && from.memory < 0) || (f->to && to.memory < 0) || (i && !f->to && !many)) return n;
         assert(n < TUTTI_MOST_STATES);

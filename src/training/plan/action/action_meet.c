@@ -22,7 +22,7 @@ TUTTI_ELEMENTS apart(float alpha, float *c, const float *restrict w, float *rest
     }
 }
 
-/* The result replaces what was brought. */
+/* seen == w: the old values of the centre replace the weights that the worker has brought. */
 TUTTI_ELEMENTS meet(float alpha, float *c, const float *w, float *seen, int64_t n)
 {
     enum { BLOCK = 1024 };

@@ -5,7 +5,8 @@
 
 #include <stdlib.h>
 
-enum { MOST_CLASSES = 1 << 14 }; /* with more classes, few elements would be alike and the method would not help */
+/* With more classes few elements would be alike, and the proof by classes would save nothing. */
+enum { MOST_CLASSES = 1 << 14 };
 
 /* ---- windows and zones ---- */
 
@@ -15,8 +16,8 @@ static bool is_apart(const tutti_plan *p, int memory)
     return role == TUTTI_ROLE_NUMBERS || role == TUTTI_ROLE_TRAVELLING;
 }
 
-/* Finds a window for each memory; false: there is no such cut. Numbers that are exchanged with each other share a
- * window. */
+/* Assigns each memory to a window, a range of elements like the packed vector; false: no assignment fits. Numbers that
+ * are exchanged with each other share a window. */
 static bool find_windows(tutti_alikes *a)
 {
     const tutti_plan *p = a->c->plan;
@@ -77,8 +78,8 @@ static const tutti_bucket *find_shared(const tutti_plan *p, int64_t first)
     return NULL;
 }
 
-/* True if the exchange is of the zone's vector; in a zone that ranks share, also if it is of one of equal parts of
- * it. */
+/* True if the exchange moves the zone's whole vector or, in a zone that ranks share, one of the equal parts of the
+ * vector. */
 static bool is_within(const tutti_alikes *a, const tutti_zone *z, const tutti_plan_exchange *x)
 {
     const int64_t n = z->last - z->first, at = x->first - z->first;
@@ -112,7 +113,7 @@ static bool find_vectors(tutti_alikes *a)
 }
 
 /* The gather of the first shared layer's inputs tells a kernel the group's samples, which are needed until control
- * numbers are summed. So the exchanges of both windows stand beside a shared zone's own. */
+ * numbers are summed. So the proof of a shared zone includes the exchanges of these two windows. */
 static bool is_beside(const tutti_alikes *a, int window)
 {
     return window && (window == a->inputs || window == a->control);

@@ -29,8 +29,8 @@
 typedef struct {
     int64_t first, last; /* range of the packed vector, or of the window */
     int window;          /* number of the window; 0 = the packed vector */
-    /* first the exchanges of the zone's vector or of a part of it, then the exchanges beside; empty: the zone is not
-     * exchanged */
+    /* first the exchanges of the zone's vector or of a part of it, then exchanges of other zones that its proof needs;
+     * empty: the zone is not exchanged */
     int *exchanges, nexchanges;
     int nparts; /* number of owners' slices */
     /* ranks of a group, each with a part of a split layer's parameter; 0 = the zone is no such parameter */
@@ -89,8 +89,8 @@ bool tutti_composition_prove_alike(const tutti_composition *c, tutti_proved_keys
 
 /* Returns true if a step touches elements of zones, and sets *window. False: the step fits no zone. */
 bool tutti_alike_place(const tutti_alikes *a, int rank, const tutti_loop_step *s, int *window);
-/* What a step in that window touches of a class: the elements [first, last) when the zone's vector is cut into `of`
- * parts; last 0 = nothing. */
+/* What a step in a window touches of a class: the elements [first, last) when the zone's vector is cut into `of` parts;
+ * last 0 = nothing. */
 typedef struct {
     int first, last, of;
 } tutti_touched;

@@ -43,7 +43,8 @@ static void take_tables(const tutti_alikes *a, const tutti_composition *own, con
         }
 }
 
-/* Takes the steps that the rank does with the class, in its order, and leaves out the others. */
+/* Copies to *out, in their order, the steps of the rank's loop that touch the class `k`, tell the zone's exchanges
+ * something, or wait for these exchanges. All other steps but the first are left out. */
 static void take_loop(const tutti_alikes *a, const tutti_alike *k, tutti_composition *own, int rank,
                       tutti_unrolled *out)
 {
@@ -70,7 +71,8 @@ static void take_loop(const tutti_alikes *a, const tutti_alike *k, tutti_composi
     free(place_of);
 }
 
-/* Sets the exchange's vector to part `first` of `count` of the zone's. */
+/* Expresses the exchange's vector in parts of the zone's vector: x->count becomes the number of parts, x->first the
+ * number of the part. */
 static void place_vector(const tutti_alikes *a, const tutti_zone *z, tutti_plan_exchange *x)
 {
     const int64_t first = x->first - z->first, count = x->count;

@@ -253,7 +253,8 @@ tutti_status tutti_composition_check(tutti_composition *c, tutti_failure *err)
     return st;
 }
 
-/* Proves that `memory` holds what is declared, and everything that does not depend on the memory that is shown. */
+/* Proves that `memory` holds what the method declares. The proof also covers everything that is the same for any choice
+ * of `memory`, such as races. */
 static tutti_status check_result(const tutti_plan *p, int memory, tutti_loop_driver last, tutti_proved_keys *proved,
                                  tutti_failure *err)
 {

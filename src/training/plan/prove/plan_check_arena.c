@@ -5,8 +5,8 @@
  * The loop of two steps is played on tags: every interval between borders of data carries the tag of the datum that was
  * written there last. A kernel's scratch counts as written by it, wherever it reads or writes. Only a kernel that works
  * in place may have its output where its first input is, and its first input's gradient where its output's gradient is.
- * A kernel that changes its gradient in place makes another datum of it: a later reader of the unchanged gradient is
- * found. */
+ * If a kernel changes its gradient in place, the place holds another datum from then on, so that the proof finds a
+ * later reader of the unchanged gradient. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

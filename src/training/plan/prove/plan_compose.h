@@ -122,7 +122,7 @@ enum { TUTTI_COMPOSED_OUT, TUTTI_COMPOSED_SEEN, TUTTI_COMPOSED_GROUP, TUTTI_COMP
 tutti_status tutti_composition_create(tutti_composition *c, const tutti_plan *p, int result, tutti_loop_driver last,
                                       tutti_failure *err);
 void tutti_composition_release(tutti_composition *c);
-/* Proves that what the head owes holds and that no two accesses race (plan_check.c). */
+/* Proves that ranks end with what they owe (tutti_composition_owed) and that no two accesses race (plan_check.c). */
 tutti_status tutti_composition_check(tutti_composition *c, tutti_failure *err);
 /* Finds the edges for a composition of all elements; the check does it once. */
 void tutti_composition_find_edges(tutti_composition *c);

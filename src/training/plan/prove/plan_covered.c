@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_covered.c: hashes all that the proof of a plan reads, so that an equal plan need not be proved again.
- * tutti_plan_hash covers what must be equal on all ranks, and is stored in checkpoints. It does not cover loops, which
- * follow from it while the method is the same. A proof must not assume that.
+ * tutti_plan_hash covers what must be equal on all ranks, and is stored in checkpoints. That hash leaves out the loops,
+ * because they follow from the rest as long as the method's code stays the same. A proof must not assume that it does.
  *
- * What follows from loops (an exchange's drivers) is left out: it is computed from the loops of the rank that asks.
+ * What follows from loops (an exchange's drivers) is left out here: it is computed from the loops of the rank that
+ * asks.
  *
  * Numbers are hashed one by one, never structs: bytes between the fields of a struct are undefined. */
 #include <string.h>

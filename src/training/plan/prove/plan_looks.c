@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_looks.c: proves that norms and verdicts look at all elements of their tensors. An update uses a norm, a sum of
- * squares. No race would show a wrong sum, so this file proves that the looks go over every element exactly once, and
- * that they begin at 0.
+/* plan_looks.c: proves that looks go over all elements. A look (action.h) counts values that are not finite, for a
+ * verdict, and sums squares, for a norm. Updates use both. No race would show a wrong sum, so this file proves that the
+ * looks go over every element exactly once, and that their sums begin at 0.
  *
- * If a rank uses only its own count, it must have looked at all elements. If an exchange adds counts up, the looks of
- * all its members together must cover them. plan_loop.c proves that looks come before the sum is asked for, and updates
- * after it; the proof of the exchange's schedule shows that it adds whole numbers. */
+ * If a rank uses only its own sums, it must have looked at all elements. If an exchange adds up the sums of ranks, the
+ * looks of all its members together must cover all elements. plan_loop.c proves that looks come before the exchange
+ * starts, and updates after it; the proof of the exchange's schedule shows that it adds whole numbers. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +49,8 @@ static int bucket_of(const tutti_plan *p, int64_t element)
     return b;
 }
 
-/* Returns the first element that was not looked at exactly once; -1 = none. *often: it was looked at twice. */
+/* Returns the first element that was not looked at exactly once; -1 = none. *often: that element was looked at more
+ * than once. */
 static int64_t find_gap(stretches *s, int64_t total, bool *often)
 {
     int64_t at = 0;
@@ -105,7 +106,8 @@ static tutti_status check_sum(const tutti_plan *p, const tutti_plan_exchange *x,
                       x->name, tutti_plan_nlooked(p));
 }
 
-/* Returns the loop that updates by what a rank has computed: its own loop, or the part of rank 0 that serves it. */
+/* Returns the loop with the updates that use what a rank has computed: the rank's own loop, or the part of rank 0's
+ * loop of arrivals that serves the rank. */
 static tutti_loop updates_of(const tutti_plan *p, int rank, tutti_arena *work)
 {
     tutti_loop loops[TUTTI_NDRIVERS];

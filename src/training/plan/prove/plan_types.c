@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_types.c: proves the types of exchanges whose gradients are rounded to be sent.
+/* plan_types.c: proves the types of exchanges whose gradients are rounded to 16 bits to be sent.
  *
- * An exchange is between memories of one type, or sums rounded values in f32. Rounded values are summed once: each sum
- * is over all members' own values, so that no part of it was rounded, or sent, before. Rules and looks read and write
- * f32; only conversions stand between f32 and what is sent. If groups' sums are rounded, a sum is over inputs only, or
- * over such sums only, into outputs.
+ * The two memories of an exchange have one type, except that an exchange which sums may sum 16-bit values in f32. A
+ * rounded value is part of one sum only. That sum is over the values of all members, so that none of its terms is a sum
+ * that was rounded or sent before. Actions on elements read f32 and write f32 (looks: whole numbers); only conversions
+ * turn f32 into the 16-bit type or back. Where groups of ranks sum first and their sums are rounded, a step sums either
+ * inputs only, or rounded sums of groups only. A sum of the second kind is written to outputs only.
  *
  * If each sum is rounded (config.rounds_each), exchanges are of 16 bits from end to end, by any schedule. Then all
  * ranks must hold the same expression with the same roundings in it, or their weights would differ. */
