@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* frozen.c: freezes parameters: marks those that keep their first value, and finds memory for gradients that nobody
- * needs.
+/* frozen.c: freezes parameters: marks those that keep their first value, and finds memory for gradients that no rule
+ * uses.
  *
  * Running statistics are never frozen: they are measured, not learned, and keep changing in frozen layers, as with
  * PyTorch's requires_grad = False. A pattern that matches no parameter that could be learned is refused: it was meant
@@ -23,7 +23,7 @@ static const char *said(const tutti_graph *g)
     return g->config.frozen.said ? g->config.frozen.said : g->model->name;
 }
 
-/* Returns the name of a layer or parameter that is near to a pattern without stars. */
+/* Returns the name of the layer or parameter that is spelled most like a pattern without stars. */
 static const char *nearest_name(const tutti_graph *g, const char *pattern)
 {
     const char **known = tutti_alloc(sizeof *known * (size_t)(g->model->nlayers + g->nparams));
@@ -69,7 +69,7 @@ tutti_status tutti_graph_freeze(tutti_graph *g, tutti_failure *err)
         if (tutti_param_is_learned(&g->params[i])) return TUTTI_OK;
         could = could || could_learn(&g->params[i]);
     }
-    if (!could) return TUTTI_OK; /* the caller has another message for that */
+    if (!could) return TUTTI_OK; /* the model has nothing to learn: the caller's message says so */
     return tutti_fail(err, TUTTI_ERR_USAGE,
                       "%s: every learned parameter of model %s is frozen: there is nothing to train", said(g),
                       g->model->name);

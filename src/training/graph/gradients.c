@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gradients.c: lists the gradients of layers' outputs in a step, and which nodes write and read each.
  *
- * Layers are visited from the last to the first, as backward runs. A layer's own gradient comes from its readers: with
- * one reader it is that reader's gradient, with several it is their sum, added in the order of the readers so that its
- * bits depend on nothing else. For an input a layer leaves a gradient of its own, or the gradient that it was given, if
- * its kernel passes that on (add).
+ * Layers are visited from the last to the first, as backward runs. The gradient of a layer's output comes from the
+ * layers that read the output. A single reader leaves the whole gradient. Several readers leave parts, which are added
+ * in the order of the readers, so that the bits of the sum depend on nothing else. For each of its inputs a layer
+ * leaves a gradient of its own or, if its kernel passes gradients on (add), the gradient that it was given.
  *
  * So one gradient may have several readers, and a kernel that changes its gradient in place (a mask) spoils it for
  * later readers. `unread` counts them: if it is not zero, that kernel gets a copy, made by a sum of one part. The
@@ -85,7 +85,8 @@ static void give_in(sorting *s, int l)
     }
     const tutti_kernel *k = &g->kernels[l];
     g->runs_params[l] = s->has_own[l] || (any && k->feeds_data);
-    /* If a gradient is passed on changed, some pass must change it. */
+    /* backward_data is not needed if all gradients are passed on. If the kernel changes them first (writes_dout), that
+     * holds only where backward_params runs, which then makes the change. */
     const bool joint = k->joint_backward && g->runs_params[l];
     g->needs_input_grad[l] = any && !joint && !(all_passed && (!k->writes_dout || g->runs_params[l]));
 }

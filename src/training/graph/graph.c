@@ -2,7 +2,8 @@
 /* graph.c: builds the step graph of a model and checks it, loss layers included: kernels and parameters here, then
  * gradients.c and nodes.c.
  *
- * Kernels are made in layer order, because each one answers with the layout of its output, which the next reads. */
+ * Kernels are made in layer order, because making a kernel determines the layout of its output, which the next kernel
+ * reads. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,8 +140,8 @@ static tutti_order find_order(const tutti_graph *g)
     return order;
 }
 
-/* Returns the inputs of a layer that a ReLU made, or an op that keeps its zeros, as a bit set for the request; outputs:
- * which outputs of the layers before are of that kind. */
+/* Returns, as a bit set for the request, which inputs of layer l come from a ReLU, directly or through ops that keep
+ * its zeros. outputs: per layer, true if its output is of this kind; entry l is set. */
 static unsigned find_rectified(const tutti_layer *layer, bool *outputs, int l)
 {
     unsigned inputs = 0;

@@ -40,7 +40,7 @@ const char *tutti_node_kind_name(tutti_node_kind k);
 typedef enum {
     TUTTI_DATUM_BATCH,      /* samples and labels */
     TUTTI_DATUM_VALUE,      /* a layer's output;     index = layer */
-    TUTTI_DATUM_SAVED,      /* a layer's saved state; index = layer */
+    TUTTI_DATUM_SAVED,      /* what a layer's kernel saves for its backward pass; index = layer */
     TUTTI_DATUM_VALUE_GRAD, /* gradient of a layer's output, or a part of it; index into tutti_graph.grads */
     TUTTI_DATUM_PARAM,      /* a parameter;          index = param */
     TUTTI_DATUM_PARAM_GRAD, /* a parameter's gradient on this rank */

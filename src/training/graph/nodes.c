@@ -14,7 +14,8 @@ enum { MAX_DATA = 2 * TUTTI_MAX_OP_INPUTS + 2 * TUTTI_MAX_OP_PARAMS + TUTTI_NCON
 /* A node under construction: its lists are copied into the graph's arena when it is finished. */
 typedef struct {
     tutti_graph *graph;
-    tutti_datum *reads, *writes; /* room for MAX_DATA entries, and for reading every gradient */
+    tutti_datum *reads, *writes; /* reads: room for MAX_DATA entries and all gradients; writes: room for MAX_DATA
+                                  * entries */
     int nreads, nwrites;
 } draft;
 

@@ -69,7 +69,7 @@ typedef struct {
 } tutti_split_layer;
 
 /* Memory that is exchanged; the data in one place lie in it one after the other. Each layer has OWN_PLACES of its own.
- * All layers use the SHARED_PLACES in turn, because the data in these are read at once. */
+ * All layers share SHARED_PLACES, because the data in these are read before another layer needs them. */
 typedef struct {
     const char *name;
     int64_t elements;
