@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method.h: training methods: how ranks agree on weights, one row for each method. A row emits plans. Its texts give
- * its coordinates in the taxonomy of Langer et al. (2020): what is divided, which rank optimises, how ranks are
- * scheduled, what is sent in which pattern; and its formulas. This header also has the learning rate of a run and the
- * scale of its loss. rule.h has the update rules. Threads: shared (pure functions, frozen tables). */
+/* method.h: training methods: how ranks agree on weights, one row for each method. A row has functions that check a
+ * configuration and write its plan, and texts. The texts place the method in the taxonomy of Langer et al. (2020): what
+ * is divided, which rank optimises, how ranks are scheduled, what is sent in which pattern. They also give its
+ * formulas. This header also has the learning rate of a run and the scale of its loss. rule.h has the update rules.
+ * Threads: shared (pure functions, frozen tables). */
 #ifndef TUTTI_METHOD_H
 #define TUTTI_METHOD_H
 

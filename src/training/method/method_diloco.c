@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* method_diloco.c: the method diloco: DiLoCo (Douillard et al. 2023): every rank takes H steps of its own by the job's
  * rule, the inner rule. Then the difference between the centre and the mean of all weights is the gradient of an outer
- * step, SGD with Nesterov momentum, and every rank continues from the centre with the states that its rule has.
+ * step, SGD with Nesterov momentum. Every rank continues from the centre and keeps the states of its inner rule.
  *
- * An allreduce of any algorithm averages the weights in place, and every rank does the outer step on all of them:
- * from the same mean every rank gets the same centre and the same momentum, which no other rank touches. The
- * alternative, owners of slices, would save two vectors on each rank and cost a second exchange; once in H steps the
- * arithmetic costs next to nothing. A bucket's outer step is done while later buckets are exchanged. The centre is what
- * is tested and saved. With an outer rate of 1 and no momentum the method is local SGD except for rounding. */
+ * An allreduce of any algorithm averages the weights in place, and every rank does the outer step on all of them: from
+ * the same mean every rank gets the same centre and the same momentum, which no other rank touches. The alternative,
+ * owners of slices, would save two vectors on each rank and cost a second exchange; once in H steps the arithmetic
+ * costs next to nothing. A bucket's outer step is done while later buckets are exchanged. The centre is what is tested
+ * and saved. With an outer rate of 1 and no momentum the method is local SGD except for rounding. */
 #include "method_impl.h"
 
 static const char momentum_name[] = "outer-momentum";

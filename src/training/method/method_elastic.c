@@ -34,7 +34,7 @@ tutti_status tutti_elastic_declare(tutti_plan_builder *b, const tutti_elastic *e
 {
     char rows[2][TUTTI_ALGORITHM_TEXT];
     const bool chooses = !tutti_plan_algorithms(tutti_builder_plan(b)->config.algorithm, rows);
-    const char *algorithm = e->at_root && chooses ? "binomial" : NULL; /* the method is defined by its tree */
+    const char *algorithm = e->at_root && chooses ? "binomial" : NULL; /* the paper defines Sync EASGD1 by its tree */
     const tutti_builder_request sums = {e->at_root ? TUTTI_REDUCE : TUTTI_REDUCE_SCATTER, algorithm, false, false},
                                 centre = {e->at_root ? TUTTI_BROADCAST : TUTTI_ALL_GATHER, algorithm, true, false};
     const tutti_method_vectors vectors = {.own_states = true,

@@ -17,7 +17,7 @@ typedef struct {
     int flag, verdict;            /* memories of looks at gradients: this rank's count, and the count over all ranks;
                                    * both are the same where a rank's own flag decides; -1 = none */
     int control, check;           /* numbers of exchanges; check: the exchange of verdicts, -1 = none */
-    int saves;                    /* the first exchange before a checkpoint */
+    int saves;                    /* number of the first of the exchanges that run before a checkpoint */
 } tutti_method_handles;
 
 /* The memories for weights, gradients, each state of the rule, and activations. */
@@ -45,7 +45,7 @@ tutti_status tutti_method_declare_control(tutti_plan_builder *b, tutti_failure *
 void tutti_method_declare_own_control(tutti_plan_builder *b);
 /* Starts the exchange of control numbers; tutti_builder_walk calls this. */
 void tutti_method_start_control(tutti_plan_builder *b);
-/* True if gradients, and with them weights, are looked at before an update. */
+/* True if a plan has looks (action.h): gradients, and with them weights, are checked before an update. */
 static inline bool tutti_method_looks(const tutti_plan_config *c)
 {
     return c->only_finite || c->norms;

@@ -13,7 +13,8 @@
 
 typedef struct {
     tutti_method_handles shared;
-    /* exchanges: of a period's weights, and of its states; means .. end: of the mean of all weights for tests */
+    /* numbers of exchanges: averages .. means - 1 average a period's weights, then its states; means .. end - 1 average
+     * all weights for tests */
     int averages, means, end;
 } handles;
 

@@ -168,7 +168,8 @@ int tutti_method_declare_own_numbers(tutti_plan_builder *b, const char *name)
     return declare_numbers(b, name, TUTTI_I64, tutti_plan_nlooked(tutti_builder_plan(b)), 1, TUTTI_HOLDS_ANYTHING);
 }
 
-/* The norm of all gradients has always been exchanged with the verdict, although the sum is not used. */
+/* The norm of all gradients is exchanged with the verdict although the sum is not used, because plans have always done
+ * so. */
 tutti_status tutti_method_declare_own_check(tutti_plan_builder *b, tutti_failure *err)
 {
     const tutti_plan_config *c = &tutti_builder_plan(b)->config;

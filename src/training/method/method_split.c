@@ -4,9 +4,9 @@
  * that have that part, one rank of each group.
  *
  * A split layer's data are exchanged inside the group where the graph says, and are waited for at once, because the
- * next kernel reads them. With one group no other rank has a rank's part, and gradients of it are not exchanged. A rank
- * has room for whole parameters and keeps its part of them current; before a test or a checkpoint the group gathers
- * them. */
+ * next kernel reads them. With a single group each part is on one rank only, so its gradients are not exchanged. A rank
+ * has room for whole parameters and keeps its own part of them current; before a test or a checkpoint the group gathers
+ * all parts. */
 #include <stdio.h>
 
 #include "method_impl.h"
@@ -16,9 +16,9 @@ enum { MOST_NAME = 96 };
 typedef struct {
     tutti_method_handles shared;
     int parts, ngroups; /* ranks of a group; number of groups */
-    /* Numbers of first exchanges; each has one exchange for each part, or for each group. Per bucket: sums of
-     * gradients, gathers of weights (both -1 where no other rank has a rank's part), and gathers of whole parameters.
-     * Per node: its travels. */
+    /* Numbers of first exchanges; each stands for one exchange for each part, or for each group. Per bucket: sums of
+     * gradients, gathers of weights (both -1 with a single group), and gathers of whole parameters. Per node: its
+     * travels. */
     int *sums, *gathers, *wholes, *travels;
 } handles;
 

@@ -3,27 +3,29 @@
  * while the backward pass goes on.
  *
  * Sharded (after ZeRO, Rajbhandari et al. 2020): a bucket is reduced to the owners of slices. Each owner updates its
- * slice, with states that no other rank keeps, and the slices are gathered. Nothing waits at the end of a step: the
- * first reader of the next step does. Before a checkpoint rank 0 gathers the states.
+ * slice, with states that no other rank keeps, and the slices are gathered. No rank waits for a gather at the end of a
+ * step: the first reader of the weights in the next step does. Before a checkpoint rank 0 gathers the states.
  *
  * Replicated: one allreduce, of any algorithm that has one, sums a bucket on every rank, and every rank updates all of
  * it. The same sums and the same rule give the same weights; the proof demands that the sums are the same expressions.
  *
- * Early, for wires that move bytes while a rank computes: an owner updates its slice of a bucket, beside its kernels,
+ * Early (for wires that move bytes while a rank computes): an owner updates its slice of a bucket, beside its kernels,
  * as soon as the sums have come and the last kernel that reads the bucket's weights has run, so that gathers run during
  * the backward pass too.
+ *
+ * Late (all other cases): updates come after all backward work. By then the early sums have arrived, and a rank that
+ * waits delays no other.
  *
  * Rounded (exchange.precision; Jia et al. 2018): a rank's gradients are rounded once, into memory that is exchanged
  * instead; the sums of the rounded values are f32. Sharded, the owners get these sums as they are. Replicated, where
  * sums are sent too, the sums are rounded once more, so that all ranks use the same values. Between hosts of several
- * ranks, the hosts' sums are rounded when they are sent. Each sum rounded (exchange.rounding: each): any algorithm sums
- * the rounded values in place in 16 bits, and they are widened where they are used.
+ * ranks, the hosts' sums are rounded when they are sent. With exchange.rounding: each, any algorithm sums the rounded
+ * values in place in 16 bits, and they are widened where they are used.
  *
- * Otherwise updates come after all backward work: by then the early sums have arrived, and a rank that waits delays no
- * other. Where gradients may overflow (dynamic loss scale), or their norm is needed, sums are looked at first. Sharded,
- * each owner looks at its slices, a few numbers of each rank are summed, and the rule is applied only if all gradients
- * were finite; otherwise the old weights are gathered, so the loop does not depend on the verdict. Replicated, each
- * rank has seen all sums itself.
+ * Looks: where gradients may overflow (dynamic loss scale), or their norm is needed, sums are looked at before updates.
+ * Sharded, each owner looks at its slices, a few numbers of each rank are summed, and the rule is applied only if all
+ * gradients were finite; otherwise the old weights are gathered, so the loop does not depend on the verdict.
+ * Replicated, each rank has seen all sums itself.
  *
  * Control numbers are summed on every rank as soon as the forward pass has written them. */
 #include "method_impl.h"

@@ -78,7 +78,7 @@ static void add_visits(const tutti_plan *p, tutti_strbuf *out)
         tutti_strbuf_printf(out, "visits %s, f32", words[p->admission]);
 }
 
-/* Adds the types: of values sent in 16 bits, and of others: gradients, then weights. */
+/* Adds the types in which values are sent: the 16-bit type, f32, or both, that of gradients first. */
 static void add_types(const tutti_plan *p, const travels *t, tutti_strbuf *out)
 {
     tutti_strbuf_printf(out, ", %s%s", t->half ? tutti_dtype_name(t->type) : "f32", t->half && t->whole ? "/f32" : "");

@@ -27,7 +27,8 @@ typedef struct {
     bool not_lo, not_hi; /* the chosen rule refuses the bound itself */
     bool is_switch;      /* true or false: the job says these words, the value is 1 or 0 */
     const char *help;
-    const char *wants; /* used where not_lo or not_hi: "one above 0 and below 1, such as 0.9" */
+    const char *wants; /* words for a refusal by not_lo or not_hi, which say what the value must be: "one above 0 and
+                        * below 1, such as 0.9" */
 } tutti_rule_key;
 
 typedef struct tutti_rule_row tutti_rule_row;
@@ -75,7 +76,7 @@ struct tutti_rule_row {
     void (*prepare)(const tutti_update *u, const tutti_update_step *s, double decay, float *numbers);
     tutti_rule_loop *loops[TUTTI_NISAS];
     /* Returns the factor of a weight tensor's step, from the norm of its weights and the norm of what they are compared
-     * with. NULL = no factor; then the rule reads nothing of other elements. */
+     * with. NULL = no factor; then the update of an element depends on no other element. */
     double (*trust)(const tutti_update *u, double weights, double other);
     /* Computes what the weights are compared with. NULLs: the gradients, as the rule gets them. */
     tutti_rule_measure *measures[TUTTI_NISAS];
@@ -90,7 +91,7 @@ double tutti_rule_key_initial(const tutti_rule_key *key); /* returns the default
 /* True if some rule has a state of this name (n letters). */
 bool tutti_rule_has_state(const char *name, size_t n);
 
-/* Returns the update that times are measured with where no job names a rule: a rule with one state. */
+/* Returns the update that measurements use where no job names a rule: a rule with one state. */
 tutti_update tutti_update_to_time(void);
 
 /* Computes a rule's numbers for a step and a kind of parameter: TUTTI_RULE_MAX_NUMBERS of them, at `numbers`. */
@@ -100,8 +101,8 @@ void tutti_update_prepare(const tutti_update *u, const tutti_update_step *s, tut
 void tutti_update_run(const tutti_rule_row *rule, const float *numbers, const tutti_update_slice *slice);
 void tutti_update_apply(const tutti_update *u, const tutti_update_step *s, tutti_param_kind kind,
                         const tutti_update_slice *slice);
-/* Adds the squares of a slice, exactly, to those of its tensor in `looked`: for a rule with trust, and for weights
- * alone. numbers: those of the step. Returns whether the gradients are finite; values that are not finite add
+/* Adds the squares of a slice, exactly, to those of its tensor in `looked`. Call it only for weights and for a rule
+ * with `trust`. numbers: those of the step. Returns whether the gradients are finite; values that are not finite add
  * nothing. */
 bool tutti_update_look(const tutti_rule_row *rule, const float *numbers, const tutti_update_slice *slice,
                        int64_t looked[TUTTI_RULE_LOOKED]);

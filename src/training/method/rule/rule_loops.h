@@ -18,7 +18,7 @@
  * their tails, give equal bits. */
 #define ELEMENTS static inline __attribute__((always_inline))
 
-/* centre: NULL where w is not pulled; the compiler knows which when it makes the loop. */
+/* centre: NULL where w is not pulled. Each loop is compiled for one of these cases. */
 ELEMENTS void elements(const float *numbers, const tutti_update_slice *s, const float *restrict centre)
 {
     float *restrict w = s->w, *restrict first = s->state[0], *restrict second = s->state[1];

@@ -21,7 +21,7 @@ static inline float step(const float *k, float w, float sum, float *state)
 const tutti_rule_row tutti_rule_sgd = {
     .name = "sgd",
     .help = "w -= lr * g",
-    .ignored = {&tutti_rule_key_momentum}, /* jobs have always been allowed to set it */
+    .ignored = {&tutti_rule_key_momentum}, /* jobs may set momentum with sgd, as they always could */
     .prepare = tutti_rule_prepare_sgd,
     .loops = RULE_LOOPS,
 };

@@ -2,17 +2,18 @@
 /* method_visiting.c: the parts of a plan that the asynchronous methods share, whose workers take steps of their own and
  * visit a centre: memories, visits, loops.
  *
- * A worker's step consists of its kernels, on its own weights and its share of a batch, and a visit. By gradients: the
- * rule is applied to the centre, with states that lie beside it, and the worker continues from the new centre. Elastic:
- * in the last step of a period worker and centre move towards each other, by the values of both from before. The
- * worker's own rule pulls it, in the same pass, to the centre that it has seen, so during a visit only the centre's
- * move keeps other workers out. The weights have not changed since the step began, so the formula is the same whether a
- * visit comes before or after the kernels; after them the centre is newer.
+ * A worker's step consists of its kernels, on its own weights and its share of a batch, and a visit. There are two
+ * kinds of visits. In a visit by gradients the rule is applied to the centre, with states that lie beside it, and the
+ * worker continues from the new centre. In an elastic visit, in the last step of a period, worker and centre move
+ * towards each other, by the values of both from before. The worker's own rule pulls it, in the same pass, to the
+ * centre that it has seen, so during a visit only the centre's move keeps other workers out. The weights have not
+ * changed since the step began, so the formula is the same whether a visit comes before or after the kernels; after
+ * them the centre is newer.
  *
  * The centre is in the memory of rank 0, and all workers of its host use it there. A worker of another host sends the
- * vector of its visit to a seat at rank 0 and takes the result along: two exchanges. Between them the worker's part of
- * the loop of arrivals makes the visit for it. By gradients, that part looks at the gradients that it applies; elastic
- * workers look at their own gradients, which are not sent.
+ * vector of its visit to a seat at rank 0, a memory for this worker, and takes the result along: two exchanges. Between
+ * them the worker's part of the loop of arrivals makes the visit for it. With visits by gradients, that part looks at
+ * the gradients that it applies; elastic workers look at their own gradients, which are not sent.
  *
  * The centre is what is tested and saved; other hosts get it before a test. The workers of a resumed run begin at the
  * centre. */
@@ -154,7 +155,8 @@ static void visit_with_weights(tutti_plan_builder *b, const handles *h)
     tutti_builder_do(b, &(tutti_action){.kind = TUTTI_DO_LEAVE});
 }
 
-/* Lists the worker's own rule: pulled to what it has seen of the centre if it has visited, else not pulled. */
+/* Lists the update of the worker's weights by its own rule. In a step with a visit the rule also pulls them towards the
+ * centre that the worker has seen. */
 static void update_elastically(tutti_plan_builder *b, const handles *h)
 {
     const tutti_plan *p = tutti_builder_plan(b);
@@ -207,7 +209,7 @@ static void serve(tutti_plan_builder *b, const tutti_visiting *v, const far_work
     tutti_builder_wait(b, f->pull);
 }
 
-/* All ranks have met: workers of other hosts get the centre. */
+/* Lists the exchanges before a test, when all ranks have met: workers of other hosts get the centre. */
 static void list_test(tutti_plan_builder *b, const far_worker *begin, const far_worker *end)
 {
     tutti_builder_loop(b, TUTTI_EACH_TEST);
