@@ -13,8 +13,8 @@ typedef struct {
     int in[TUTTI_MAX_OP_INPUTS]; /* indices of the layers whose outputs it reads; -1 = the model's input */
     int nin;
     int line; /* line in the file, for error messages */
-    /* position in the file, from 0, before and after merging: random numbers are keyed by it and parameters ordered by
-     * it */
+    /* position in the file, from 0; it is the same after layers are merged. Random numbers are keyed by it and
+     * parameters ordered by it */
     int number;
     const char *merged; /* names of the layers that were merged into this layer ("add1 relu3"), or NULL */
 } tutti_layer;

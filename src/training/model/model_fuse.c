@@ -48,7 +48,8 @@ static bool can_take_relu(const fusing *f, int l)
     return f->nreaders[l] == 1 && layer->op->relu_at && !has_relu(layer);
 }
 
-/* Returns which input of an add can take the other as its addend; the later one if both can. -1 = neither. */
+/* Returns which input of an add can take the other input as its addend; the later input if both can. -1 = neither
+ * can. */
 static int find_taker(const fusing *f, const tutti_layer *add)
 {
     int taker = -1;

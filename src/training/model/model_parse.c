@@ -222,7 +222,7 @@ static tutti_status read_layers(parser *p, const tutti_yaml_node *root)
     return TUTTI_OK;
 }
 
-/* Checks that the last layer is a loss (others are auxiliary), and that every other layer's output is read. */
+/* Checks that the last layer is a loss (earlier losses are auxiliary), and that every other layer's output is read. */
 static tutti_status check_readers(parser *p)
 {
     const tutti_model *m = p->m;
