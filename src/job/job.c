@@ -24,7 +24,7 @@ static void let_override_replace(tutti_job *job, const tutti_job_source *source)
     if (epochs && !steps && job->epochs > 0) job->train.nsteps = 0;
 }
 
-/* Stores where values were given, because only later, with the model and the file, can be checked whether they fit. */
+/* Stores where the job gave values that can be checked only later, when the model and other files have been read. */
 static void note_places(tutti_job *job, const tutti_job_source *source)
 {
     job->optimiser.said_rate = tutti_job_said(source, "optimiser.groups.rate", &job->arena);
@@ -39,7 +39,7 @@ static void note_places(tutti_job *job, const tutti_job_source *source)
     job->train.init.said.state = tutti_job_said(source, "init.state", &job->arena);
 }
 
-/* A failure about numbers that the job does not give says where they come from. */
+/* Checks the job. If a failure is about numbers that the job does not give, its message says where they come from. */
 static tutti_status check(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     const tutti_status st = tutti_job_check(job, source, err);
@@ -72,7 +72,7 @@ static void fix_update(tutti_job *job)
     }
 }
 
-/* If a job gives the size of buckets, or the buckets themselves, that implies the rule. */
+/* Sets the rule of buckets if the job gives only the size of buckets, or the buckets themselves, which imply it. */
 static void fix_buckets(tutti_job *job)
 {
     enum { USUAL = 1 << 20 }; /* bytes: the default in the table of keys */

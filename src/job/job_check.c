@@ -126,7 +126,8 @@ tutti_status tutti_job_read_topology(tutti_job *job, const tutti_job_source *sou
     return TUTTI_OK;
 }
 
-/* Checks the name in "name,parameter=value"; the parameters are checked where it is compiled. May be NULL. */
+/* Checks the name in "name,parameter=value"; the parameters are checked where the algorithm is compiled. text may be
+ * NULL. */
 static tutti_status check_algorithm_name(const tutti_job_source *source, const char *text, tutti_failure *err)
 {
     char name[TUTTI_ALGORITHM_TEXT];
@@ -164,7 +165,7 @@ static tutti_status blame_first_word(const tutti_job_source *source, const tutti
     return blame(source, tutti_job_is_given(source, key) ? key : otherwise, err);
 }
 
-/* A message of the set itself begins with the key to blame. */
+/* Checks the keys of `data`. A message of the data set begins with the key to blame. */
 static tutti_status check_data(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     const tutti_reals *shape = &job->data_shape;
@@ -290,8 +291,8 @@ static tutti_status check_reduction(const tutti_job *job, const tutti_job_source
                                     tutti_plan_slots_for((int)job->ranks));
 }
 
-/* Checks that the batch, ranks, slots or micro-batches fit, as the plan needs them; if two do not, the override is
- * blamed. */
+/* Checks that the batch, ranks, slots or micro-batches fit, as the plan needs them. If two keys do not fit, the message
+ * blames the key that an override gives. */
 static tutti_status check_shares(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     const tutti_plan_config config = tutti_job_plan_config(job, &(tutti_job_seat){0});
@@ -422,7 +423,7 @@ static tutti_status check_method_keys(const tutti_job *job, const tutti_job_sour
     return TUTTI_OK;
 }
 
-/* A message of a method begins with the key to blame. */
+/* Checks the configuration by the method's own checks. A message of a method begins with the key to blame. */
 static tutti_status check_method(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     const tutti_plan_config config = tutti_job_plan_config(job, &(tutti_job_seat){0});
@@ -462,7 +463,8 @@ static tutti_status check_parallel(const tutti_job *job, const tutti_job_source 
 
 tutti_status tutti_job_check(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
-    tutti_job alone = *job, groups = *job; /* for any ranks: checks the smallest number of ranks */
+    tutti_job alone = *job, groups = *job; /* if the job is loaded for any number of ranks, the smallest number is
+                                            * checked */
     if (source->any_ranks) alone.ranks = 1, groups.ranks = 2 * (tutti_job_groups(job) > 0 ? tutti_job_groups(job) : 1);
     tutti_status st = check_names(job, source, err);
     if (st == TUTTI_OK) st = check_data(job, source, err);

@@ -14,7 +14,8 @@ typedef enum { TUTTI_REDUCTION_FAST, TUTTI_REDUCTION_CANONICAL } tutti_reduction
 
 typedef enum { TUTTI_ON_ANY, TUTTI_ON_CPU, TUTTI_ON_CUDA } tutti_device_wish;
 
-/* AUTO: job_choice.h chooses the value; until then, and if nothing is chosen, AUTO means the value after it. */
+/* AUTO: job_choice.h chooses the value. Until then, and if nothing is chosen, AUTO means the value that follows it in
+ * the list. */
 typedef enum { TUTTI_TURN_AUTO, TUTTI_TURN_READY, TUTTI_TURN_PRIORITY } tutti_turn_rule;
 typedef enum { TUTTI_UPDATE_AUTO, TUTTI_UPDATE_SHARDED, TUTTI_UPDATE_REPLICATED } tutti_update_place;
 typedef enum { TUTTI_UPDATE_ANYTIME, TUTTI_UPDATE_LATE, TUTTI_UPDATE_EARLY } tutti_update_time;
@@ -122,7 +123,7 @@ double tutti_job_rule_value(const tutti_job *job, int i);
 tutti_status tutti_job_find_method(const char *name, const tutti_method_row **out, tutti_failure *err);
 /* Returns the rule that moves weights: the job's, or its plain form (tutti_rule_row.plain) if the method is plain. */
 const tutti_rule_row *tutti_job_rule(const tutti_job *job);
-/* Returns that rule with the job's values for its keys. */
+/* Returns the rule of tutti_job_rule with the job's values for its keys. */
 tutti_update tutti_job_update(const tutti_job *job);
 /* Returns how the loss is scaled; start is NaN if the key is not a number above 0. */
 tutti_loss_scale tutti_job_loss_scale(const tutti_job *job);
@@ -167,11 +168,12 @@ tutti_status tutti_job_match_groups(const tutti_job *job, const tutti_graph *gra
 /* Hybrid parallelism (job_parallel.c): number of groups that the ranks form; 0 = auto, -1 = the key is not a number of
  * 1 or more. */
 int tutti_job_groups(const tutti_job *job);
-/* Refuses keys that do not go together, and ranks that cannot form this number of groups; *key is the key to blame. */
+/* Refuses keys that do not go together, and ranks that cannot form the job's number of groups; *key is the key to
+ * blame. */
 tutti_status tutti_job_check_parallel(const tutti_job *job, const char **key, tutti_failure *err);
 /* Decides which ranks share which layers, for a graph of the model. as_written: the model of its file; model: as it is
- * run. The number of groups is the job's, or the number with which a rank receives least. TUTTI_ERR_USAGE with the
- * place. */
+ * run. The number of groups is the job's, or the number with which a rank receives fewest elements. TUTTI_ERR_USAGE
+ * with the place. */
 tutti_status tutti_job_split(const tutti_job *job, const tutti_model *as_written, const tutti_model *model, int nranks,
                              const tutti_graph_config *config, tutti_split_layers *out, tutti_failure *err);
 /* Fills in ranks and threads that follow from a partition of this machine (job_partition.c); TUTTI_ERR_USAGE with the

@@ -21,7 +21,7 @@ int tutti_job_groups(const tutti_job *job)
     return !tutti_options_is_number(text) || end == text || *end || n < 1 || n > INT32_MAX ? -1 : (int)n;
 }
 
-/* Fails with the divisors of n next to `wanted`, below and above. */
+/* Fails; the message names the divisors of n next below and next above `wanted`. */
 static tutti_status refuse_groups(int n, int wanted, tutti_failure *err)
 {
     int below = wanted < n ? wanted : n, above = wanted;
@@ -51,7 +51,7 @@ tutti_status tutti_job_check_parallel(const tutti_job *job, const char **key, tu
 
 /* ---- how many ranks share a layer ---- */
 
-/* Returns the number of ranks in a group with which a rank receives least; among equal ones the smallest. */
+/* Returns the size of groups with which a rank receives fewest elements; among equally good sizes the smallest. */
 static int find_least(const tutti_split_layer *layers, int n, int nranks, int64_t batch)
 {
     int64_t least = INT64_MAX;

@@ -18,7 +18,8 @@ static tutti_status fill_in(tutti_job *job, const tutti_job_source *source, int 
     if (tutti_job_is_given(source, "threads")) return TUTTI_OK;
     st = tutti_partition_fits(p, here, err);
     if (!st) job->threads = tutti_partition_threads(p, here, tutti_cores_quota().cores);
-    if (job->threads > TUTTI_JOB_MAX_THREADS) job->threads = TUTTI_JOB_MAX_THREADS; /* as if the job had given it */
+    /* the same limit as for a number that the job gives */
+    if (job->threads > TUTTI_JOB_MAX_THREADS) job->threads = TUTTI_JOB_MAX_THREADS;
     return st;
 }
 

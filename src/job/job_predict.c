@@ -178,7 +178,7 @@ static tutti_status predict_one(session *s, int nranks, const double *slowness, 
     return st;
 }
 
-/* True if the count is refused only because of the algorithm or the groups of ranks. */
+/* True if this rank count is refused only because of the algorithm or the groups of ranks. */
 static bool would_do_without(const session *s, int nranks)
 {
     rank_view v = {0};
@@ -190,7 +190,7 @@ static bool would_do_without(const session *s, int nranks)
     return !st;
 }
 
-/* If a count is refused while others are not, its line says why. */
+/* Predicts one rank count. If it is refused while other counts are not, its line of the result says why. */
 static tutti_status predict_count(session *s, int nranks, tutti_prediction *out, tutti_failure *err)
 {
     tutti_failure why = {0};
@@ -225,7 +225,8 @@ static tutti_status predict_all(session *s, const int *ranks, int n, tutti_predi
     return st;
 }
 
-/* A processor of another machine does not have this machine's memory. */
+/* Opens the processor model. The topology `host` is refused for the model of another machine's processor, which does
+ * not have this machine's memory. */
 static tutti_status device_open(session *s, tutti_failure *err)
 {
     tutti_status st = tutti_processor_model_open(s->options->device, &s->device, err);

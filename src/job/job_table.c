@@ -24,7 +24,7 @@ typedef struct {
 #define CHOICE(key, at, concerns, initial, choices, help)   ROW(CHOICE, key, at, concerns, initial, choices, 1, 0, help)
 #define EITHER(key, at, concerns, initial, choices, help)   ROW(EITHER, key, at, concerns, initial, choices, 1, 0, help)
 
-/* the place of these keys in the table */
+/* keys of two rows that stand in the table for all keys of rules, and of methods */
 static const char rule_keys[] = "keys of rules", method_keys[] = "keys of methods";
 
 static const job_row own[] = {
@@ -162,7 +162,7 @@ static const job_row own[] = {
         "test at least so many times in a run, evenly; 0 = as above"),
 };
 
-/* Words are in the order of their enums: these check the first and the last of each list. */
+/* Words of a key are in the order of its enum. WORDS checks that the enum's first and last constants fit n words. */
 #define WORDS(first, last, n) _Static_assert((first) == 0 && (last) == (n)-1, "as many words as " #last " says")
 WORDS(TUTTI_AUGMENT_AUTO, TUTTI_AUGMENT_CROP_FLIP, 5);
 WORDS(TUTTI_RATE_CONSTANT, TUTTI_RATE_COSINE, 4);

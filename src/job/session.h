@@ -29,7 +29,7 @@ typedef struct {
     const char **free_keys;                   /* the array of config.free_keys */
     /* what was chosen, for people; "" = nothing was, or rank 0 chose and sent it */
     char exchange[240];
-    bool is_kept; /* the choice was taken from the run so far */
+    bool is_kept; /* the choice is the one that the run in this folder began with */
     /* seconds of the choice, and predicted time of a step (on one host without kernels) */
     double choice_s, predicted_s;
     tutti_train_config config;        /* the caller sets dir, fresh and listeners */
@@ -42,8 +42,8 @@ typedef struct {
 tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *data, tutti_group *group,
                                 const char *times, tutti_session *out, tutti_failure *err);
 /* Fixes the keys of `exchange` that are auto: to the values of the newest checkpoint under dir, if it is of the same
- * number of ranks; the others by predicted times on t. dir NULL: there is no checkpoint; t NULL: they stay as they are.
- * *overrides: the values that were set, "" or NULL = none; the caller frees it. */
+ * number of ranks. Keys that are auto after that are chosen by predicted times on t. dir NULL: there is no checkpoint;
+ * t NULL: nothing is chosen. *overrides: the values that were set, "" or NULL = none; the caller frees it. */
 tutti_status tutti_session_choose(const tutti_job *job, const tutti_topology *t, const char *dir, tutti_session *s,
                                   char **overrides, tutti_failure *err);
 /* Collective, before training: rank 0 chooses what is auto, for all ranks; schedules are proved, once for all ranks;

@@ -26,7 +26,8 @@ typedef struct {
 tutti_status tutti_job_view_step(const tutti_job *job, const tutti_topology *t, const tutti_predict_options *options,
                                  int nranks, tutti_step_view *out, tutti_failure *err);
 void tutti_step_view_release(tutti_step_view *view);
-/* Returns the name of a stretch's subject: "conv1", "gradients of bucket 2"; "" = it has no name. */
+/* Returns the name of the layer or exchange that a stretch of the step is about: "conv1", "gradients of bucket 2"; "" =
+ * it has no name. */
 const char *tutti_step_view_name(const tutti_step_view *view, tutti_stretch_kind kind, int what);
 /* Appends the path in one line: "forward 12.1 ms (conv1 to fc), backward 20.3 ms (fc to conv1), exchange 8.2 ms
  * (gradients of bucket 0)"; for more than a few stretches, the sum of each kind. */

@@ -22,7 +22,7 @@ void tutti_run_stop(tutti_stop_wish *wish, int signal_number)
 
 /* ---- options that do not fit the job ---- */
 
-/* Checks that an order of shares and visits can be recorded, or followed. */
+/* Checks that this job has an order of shares and visits that can be recorded, or followed. */
 static tutti_status check_order(const tutti_job *job, const tutti_run_options *o, const char *mark, tutti_failure *err)
 {
     const tutti_method_row *m = tutti_method_find(job->method.name);
@@ -53,7 +53,8 @@ tutti_status tutti_run_check(const tutti_job *job, const tutti_run_options *o, c
 
 /* ---- one rank ---- */
 
-/* Called at the beginning of each step, and more often: from the second call on there is something to save. */
+/* Answers the trainer whether the run is to end. It is called at the beginning of each step, and more often: from the
+ * second call on there is something to save. */
 static int stop_asked(void *arg)
 {
     tutti_rank_run *r = arg;
@@ -287,7 +288,7 @@ static void run_process(tutti_rank_run *r)
         tutti_run_tell_failure(r);
     else
         run_rank(r, &c);
-    /* a launcher that ends all ranks when one fails must not hear of a failure that the others bear */
+    /* a launcher ends all ranks when one fails, so it must not hear of a failure after which the other ranks go on */
     if (has_config) tutti_group_config_end(&c, r->is_borne ? 0 : (int)r->err.status, "tutti: a rank failed");
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint_check.c: checks a checkpoint for `eval`, `infer` and `ckpt verify`. All commands use this one check:
- * tutti_checkpoint_verify; whether its job is a job; whether step and samples fit its batch; whether all tensors can be
- * read into its model and have the hash that was printed. */
+/* checkpoint_check.c: checks a checkpoint for `eval`, `infer` and `ckpt verify`, which all use this one check. It
+ * checks that the files are whole (tutti_checkpoint_verify) and that the job can be read. Step and samples must fit the
+ * job's batch. All tensors must be readable into its model and have the hash that was printed. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static void release(content *c)
     tutti_arena_release(&c->arena);
 }
 
-/* Makes a graph for its parameters with the reference kernels, which any build has. */
+/* Makes a graph, only for its list of parameters, with the reference kernels, which any build has. */
 static tutti_status make_graph(const char *path, content *c, tutti_failure *err)
 {
     tutti_status st = tutti_checkpoint_read_text(path, "job.yaml", &c->job_text, err);

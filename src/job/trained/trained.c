@@ -153,7 +153,8 @@ static tutti_status list_overrides(tutti_trained *t, const char **out, int *n, t
 
 static tutti_status open_weights(tutti_trained *t, tutti_failure *err)
 {
-    static const char text[] = "batch: 1\nsteps: 0\noptimiser: {lr: 1}\n"; /* nothing is trained */
+    /* keys that every job must have; nothing is trained */
+    static const char text[] = "batch: 1\nsteps: 0\noptimiser: {lr: 1}\n";
     const char *job = t->question->job, *overrides[MAX_DATA + MAX_SET + 4];
     int n = 0;
     if (job && t->question->model)
@@ -236,7 +237,7 @@ static tutti_status open_run(const tutti_trained_question *q, tutti_trained *out
         if (!st) st = open_parts(out, err);
         if (!st) st = load(out, err);
         if (!st || !is_run || !out->path || !tutti_checkpoint_is_gone(out->path)) return st;
-        tutti_trained_release(out); /* the run has removed it meanwhile, and has a newer one */
+        tutti_trained_release(out); /* the run has removed the checkpoint meanwhile, and has a newer one */
     }
     *out = (tutti_trained){.question = q};
     return st;
