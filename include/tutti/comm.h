@@ -105,7 +105,7 @@ typedef struct {
     int64_t count;
     const int64_t *counts; /* one count for each block; NULL: `count` for every block */
     tutti_dtype type;
-    tutti_operation op; /* a collective that reduces nothing takes from it only the element's size (argmin, argmax:
+    tutti_operation op; /* a collective that reduces nothing uses it only to know what an element is (argmin, argmax:
                          * pairs) */
     int root;
     const char *algorithm; /* NULL or "auto": the library chooses; else a row of `tutti coll list`, or a name given to

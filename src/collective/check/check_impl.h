@@ -296,8 +296,9 @@ typedef struct {
     int32_t *leaf_rank, *leaf_ordinal, *leaf_first, *leaf_count;
     uint32_t *stack; /* stack on which the sum expression of a reduce step is evaluated */
     int32_t stack_capacity;
-    uint32_t *first_root;    /* first root, for each invocation */
-    uint32_t canonical_root; /* root of the first invocation, 0 = none */
+    uint32_t *first_root;    /* for each invocation: the expression of the first output cell that was judged; 0 = none
+                              * yet */
+    uint32_t canonical_root; /* the expression that a canonical sum has in the first invocation; 0 = none */
     uint32_t
         *held; /* allreduce: for each invocation and interval of the grid, the value of the first rank that was checked;
                 * 0 = none yet */

@@ -10,7 +10,7 @@
 
 enum { PART = 1 << 22 }; /* bytes of a long vector after which the next part may try another way through memory */
 
-/* --- blocks of the caller's memory, in the order of the stage --- */
+/* --- blocks of the caller's memory, in the order of the staging memory --- */
 
 static void add_blocks(tutti_call_block *to, const tutti_request *q, int32_t first, int32_t step, int32_t n,
                        const void *at)

@@ -10,7 +10,8 @@
 
 enum { WORDS = 400 };
 
-/* The notice of every rank about each exchange before memory is shared; a rank that is no member fills only `words`. */
+/* The notice that a rank gives all others about each exchange before memory is shared. A rank that is no member fills
+ * only `words`. */
 typedef struct {
     uint64_t words;           /* hash of the words that must agree */
     uint64_t part, next_part; /* hashes of this rank's part and of the next member's part, as this rank has made both */
