@@ -139,8 +139,8 @@ typedef struct {
 /* Returns the seconds of the wait for `rank` that count, by the rule at tutti_group_wait; call it at least once a
  * second. */
 double tutti_group_waited(const tutti_group *group, tutti_group_wait *wait, int rank);
-/* Gives the notice of such a wait once: after 15 s, or after 2 s if that rank is stopped or some rank is in a long
- * phase. `doing` begins its words ("waits for its turn, after"). Owner. */
+/* Gives the notice of a wait with tutti_group_wait, once: after 15 s, or after 2 s if that rank is stopped or some rank
+ * is in a long phase. `doing` begins its words ("waits for its turn, after"). Owner. */
 void tutti_group_wait_notice(tutti_group *group, tutti_group_wait *wait, const char *doing, int rank);
 /* Returns what failures say of the rank: " [stopped by a signal; ...]", " [tests, 1,200 of 20,000 samples]", "". Owner;
  * valid until the next call. */

@@ -156,7 +156,7 @@ struct tutti_group {
     int64_t cache_bytes; /* size of the last cache level: longer exchanges use streaming stores */
     int ncores;          /* cores of all ranks of this machine together */
     bool spin;           /* this machine has a core for each of its ranks: polling disturbs no rank */
-    int64_t crowded_ns;  /* another process wants this core until this time (remote.c) */
+    int64_t crowded_ns;  /* until this time another process is taken to want this core (remote.c) */
     uint32_t beside;     /* 1 + another rank that has waited on this core since this rank did (core_marks.c); 0: none
                           * has */
     int core;            /* number of the core on which this rank last waited */

@@ -186,7 +186,7 @@ static void look_who_goes_on(tutti_group *g, tutti_patience *p)
 void tutti_patience_begin(tutti_group *g, tutti_patience *p)
 {
     *p = (tutti_patience){.last_ns = tutti_clock_ns()};
-    /* idle_ns of the peers is that of an earlier wait */
+    /* clears idle_ns of the peers, which is left from an earlier wait */
     for (int r = 0; g->nlong && r < g->nranks; r++) g->peers[r].phase.idle_ns = 0;
 }
 

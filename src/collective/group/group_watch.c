@@ -195,7 +195,7 @@ void tutti_group_handle(tutti_group *g, int from, const tutti_mesh_message *m, i
     case TUTTI_MESH_DUMP: tutti_group_dump_asked(g, m->words); break;
     case TUTTI_MESH_WAITING: p->waiting_ns = tutti_clock_ns(); break;
     case TUTTI_MESH_PROGRESS: tutti_group_take_report(p, m->words); break;
-    case TUTTI_MESH_PULSE: break; /* counts as news like any message, below */
+    case TUTTI_MESH_PULSE: break; /* the message counts as news, like every message, below */
     case TUTTI_MESH_HELLO: break;
     }
     if (fd >= 0 && !keep) close(fd);
@@ -289,7 +289,8 @@ void tutti_group_ring(tutti_group *g, int rank)
         (void)!write(p->bell, &(uint64_t){1}, 8); /* an eventfd takes 2^64 - 2 rings before it refuses one */
 }
 
-/* Begins to listen to a peer: the mesh of a near one; the star of a far one, if this rank has a socket to it. */
+/* Begins to listen to a peer: to the mesh socket of a near peer, or to the star socket of a far peer, if this rank has
+ * one. */
 tutti_status tutti_group_look_out(tutti_group *g, int rank, tutti_failure *err)
 {
     const tutti_peer *p = &g->peers[rank];

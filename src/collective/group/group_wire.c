@@ -61,7 +61,7 @@ static tutti_status gather(tutti_group *g, const char *what, const told *t, void
     return st;
 }
 
-/* Fails on all ranks if the status of one is not 0, with its name and its words. */
+/* Fails on all ranks, with the name and the words of the rank that failed, if the status of some rank is not 0. */
 static tutti_status all_well(tutti_group *g, const char *what, tutti_status own, const tutti_failure *why,
                              tutti_failure *err)
 {

@@ -221,7 +221,7 @@ static tutti_status share_whole(tutti_region *region, tutti_group *g, const char
 
 /* --- memory that callers enrol --- */
 
-/* Maps a peer's memory; this rank's is where the caller has mapped it. */
+/* Maps a peer's memory. This rank's own memory is where the caller has mapped it. */
 static tutti_status map_peer(tutti_region *region, tutti_group *g, const char *name, int r, const region_notice *notice,
                              tutti_failure *err)
 {

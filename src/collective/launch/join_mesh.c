@@ -136,7 +136,7 @@ static int take_hello(meeting *m, int socket)
 
 static void drop_stranger(meeting *m, int i)
 {
-    close(m->strangers[i]); /* this also removes it from the epoll set */
+    close(m->strangers[i]); /* closing also removes the descriptor from the epoll set */
     m->strangers[i] = m->strangers[--m->nstrangers];
 }
 

@@ -87,7 +87,7 @@ static tutti_status accept_caller(reception *m, int listener, tutti_failure *err
     return TUTTI_OK;
 }
 
-/* Returns true if the hello is for this group; otherwise answers it. */
+/* Returns true if the hello is for this group; otherwise sends the caller an answer. */
 static bool is_ours(const reception *m, caller *c)
 {
     const tutti_hello *h = &body_of(c)->hello;

@@ -62,7 +62,7 @@ int tutti_reach_listen(bool loopback, int *port)
     return fd;
 }
 
-/* --- on the other ranks --- */
+/* --- the ranks that look for rank 0 --- */
 
 static int begin_connect(const char *address, int port)
 {

@@ -64,8 +64,8 @@ static double carries(const choice *c, int32_t tree)
     return least;
 }
 
-/* Drops trees, the lightest first, while the others can still carry the wanted rate. x: weights. False: all together
- * cannot carry it. */
+/* Drops trees, the lightest first, while the others can still carry the wanted rate. x: weights. False: all trees
+ * together cannot carry that rate. */
 static bool choose_greedily(const choice *c, double *x)
 {
     int32_t n = c->l.ntrees;

@@ -99,7 +99,8 @@ static void add_piece(const server *s, int32_t nservers, const local *l, int64_t
     free(ends);
 }
 
-/* Packs trees for the ranks of one server; TUTTI_OK without trees: its links do not join them. */
+/* Packs trees for the ranks of one server. If the server's links do not join its ranks, it returns TUTTI_OK and no
+ * trees. */
 static tutti_status pack_server(const tutti_network *g, server *s, double loss, tutti_failure *err)
 {
     tutti_network own;

@@ -292,7 +292,7 @@ tutti_status tutti_simulate_schedule(const tutti_schedule *s, const tutti_topolo
     const int32_t nranks = tutti_schedule_head(s)->nranks, nseen = tutti_traffic_alike(s);
     st = tutti_simulate_seen(&(tutti_playing){s, t, n}, nseen, out, &lower, &traffic, err);
     const bool all_seen =
-        /* otherwise the slices of ranks differ by an element */
+        /* for another n the slices of ranks differ by an element */
         nseen == nranks || (traffic.unit && n % traffic.unit == 0);
     tutti_traffic_release(&traffic);
     if (!st && !all_seen) {

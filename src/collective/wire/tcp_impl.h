@@ -92,7 +92,7 @@ typedef struct {
     tcp_address addresses[TUTTI_TCP_MOST_ADDRESSES];
 } tcp_card;
 
-/* One way to connect to a peer: from which own address to which of the peer's. */
+/* One way to connect to a peer: from one of this rank's addresses to one of the peer's addresses. */
 typedef struct {
     tcp_address to;
     int own; /* number of this rank's address to leave from, -1: the routes decide */

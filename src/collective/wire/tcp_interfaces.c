@@ -256,7 +256,7 @@ void tutti_tcp_find_ways(const tcp_wire *w, tcp_peer *p)
     const int first = p->nways;
     for (uint32_t i = 0; i < to->naddresses; i++) {
         const tcp_way way = {to->addresses[i], find_own(own, &to->addresses[i])};
-        if (!p->is_here && is_ours(own, &way.to)) continue; /* every host has this address: it is a bridge's */
+        if (!p->is_here && is_ours(own, &way.to)) continue; /* a bridge has this address on every host */
         add_way(p, &way, first, keys, p->is_here ? 0 : rank_way(own, &way));
     }
     if (w->settings.interfaces) part_rails(own, p);

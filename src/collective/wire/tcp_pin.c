@@ -30,7 +30,7 @@ ssize_t tutti_tcp_send_pinned(tcp_connection *c, tcp_parcel *p, const char *from
 {
     const uint32_t at = c->next_pin % TUTTI_TCP_MOST_PINNED;
     if (c->pinned[at] || c->pinning == TUTTI_TCP_PIN_NO)
-        return send(c->source.fd, from, nbytes, flags); /* no number of a call is free */
+        return send(c->source.fd, from, nbytes, flags); /* no slot is free for this call, or pinning does not pay */
     ssize_t n = send(c->source.fd, from, nbytes, flags | MSG_ZEROCOPY);
     /* net.core.optmem_max is exhausted */
     if (n < 0 && errno == ENOBUFS) return send(c->source.fd, from, nbytes, flags);

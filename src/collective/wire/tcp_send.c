@@ -43,7 +43,7 @@ void tutti_tcp_drop_parcels(tcp_connection *c, bool over)
     c->queued = 0;
 }
 
-/* --- into the socket --- */
+/* --- writing into the socket --- */
 
 static void want_room(tcp_connection *c, bool wanted)
 {
@@ -63,7 +63,7 @@ void tutti_tcp_push(tcp_connection *c)
 {
     if (c->first) tutti_tcp_flush(c);
     mark_corked(c, false);
-    /* this also sends what was held back */
+    /* setting this option also sends the bytes that were held back */
     (void)setsockopt(c->source.fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
 }
 

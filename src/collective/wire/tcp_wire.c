@@ -30,7 +30,7 @@ void tutti_tcp_end(tcp_connection *c, bool over)
 {
     if (c->corked) c->w->ncorked--;
     c->corked = false;
-    if (c->source.fd >= 0) close(c->source.fd); /* this also removes it from the epoll set */
+    if (c->source.fd >= 0) close(c->source.fd); /* closing also removes the descriptor from the epoll set */
     c->source.fd = -1;
     c->state = TUTTI_TCP_OVER;
     tutti_tcp_drop_parcels(c, over);

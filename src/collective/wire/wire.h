@@ -30,7 +30,8 @@ enum {
 typedef struct tutti_wire tutti_wire;
 typedef struct tutti_wire_memory tutti_wire_memory;
 
-/* A put or a read under way; give it back with tutti_put_release. A wire's own flights begin with it. */
+/* A put or a read under way (a flight); give it back with tutti_put_release. A wire's own struct for a flight begins
+ * with this one. */
 typedef struct {
     bool over;      /* put: the source may be reused; read: the bytes have arrived. Stays false if the peer broke */
     bool flying;    /* the wire still holds the flight; a read that is neither flying nor over was refused: there is no

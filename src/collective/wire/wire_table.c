@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire_table.c: the table of wires (tcp, ucx). A new one is its file and its name in WIRES. */
+/* wire_table.c: the table of wires (tcp, ucx). A new wire needs a file of its own and its name in WIRES. */
 #include <stdlib.h>
 #include <string.h>
 

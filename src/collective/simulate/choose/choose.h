@@ -54,8 +54,8 @@ typedef struct {
 bool tutti_choice_ties(const tutti_choice *choice, int i);
 
 enum { TUTTI_CHOOSE_STEPS = 16 << 20 }; /* steps that take a second or so for each schedule */
-/* Chooses for n elements by the policy "fastest", from schedules of at most TUTTI_CHOOSE_STEPS. Cost: simulates every
- * schedule once; direct has ranks^2 messages. */
+/* Chooses for n elements by the policy "fastest", from schedules of at most TUTTI_CHOOSE_STEPS steps. Cost: simulates
+ * every schedule once; direct has ranks^2 messages. */
 void tutti_choose_algorithm(const tutti_compile_request *request, int64_t n, const tutti_topology *t,
                             tutti_choice *out);
 /* Chooses by a policy. most_steps: schedules of more steps (all ranks together) are skipped; 0 = no limit. About 15
