@@ -52,8 +52,8 @@ enum {
     TUTTI_FLAG_OPTIONAL = 8,
     TUTTI_FLAG_RUN = 16, /* the flag's value is a path that is written, the folder of a run; the command makes it */
     TUTTI_FLAG_FOLDER =
-        32, /* its value is a path that is written, and may be a folder, or be made together with its folder: the
-             * command itself checks the place */
+        32, /* the flag's value is a path that is written. It may be a folder, or a file whose folder must be made too:
+             * the command itself checks the path */
 };
 
 typedef struct {
@@ -72,24 +72,25 @@ typedef struct {
     const char *usage, *about; /* for --help: "tutti coll pack TOPOLOGY [options]" */
     const tutti_flag *flags;
     int nflags;
-    const char *wanted; /* the one argument that is not a flag: the message if it is missing. NULL = there is none */
+    const char *wanted; /* the message if the one argument that is not a flag is missing; NULL = the command has no such
+                         * argument */
     bool any_arguments; /* `run` checks the other arguments itself */
     tutti_status (*run)(const tutti_flags *f, tutti_failure *err);
 } tutti_cli_form;
 /* All flags of a table, as members of a form. */
 #define TUTTI_CLI_FLAGS(table) .flags = (table), .nflags = sizeof(table) / sizeof *(table)
 /* Parses the arguments, answers --help, refuses too many or too few arguments and outputs that are also inputs, then
- * runs the form; prints the failure. Returns the exit code. */
+ * calls form->run and prints its failure. Returns the exit code. */
 int tutti_cli_run(const tutti_cli_form *form, int argc, char **argv);
 
 /* Calls tutti_outputs_check for all flags, with the files that they, the other arguments and the environment name. */
 tutti_status tutti_cli_check_flags(const tutti_flags *f, tutti_failure *err);
-/* Calls tutti_outputs_try for all flags; only for the process that writes. */
+/* Calls tutti_outputs_try for all flags. Only the process that writes the files may call it. */
 tutti_status tutti_cli_try_flags(const tutti_flags *f, tutti_failure *err);
-/* Code that reads a file which no argument names must call this function first: what = "the job's model".
- * TUTTI_ERR_USAGE: an output among the flags would overwrite the file. of_run: also if an output is a run's folder and
- * the file is one that a run writes there. Without of_run the run may read its own folder: it may begin at weights
- * there. f or path NULL: nothing is checked. */
+/* Code that reads a file which no argument names must call this function first. what: the file in words, "the job's
+ * model". TUTTI_ERR_USAGE: an output among the flags would overwrite the file. of_run true: also refuses an output that
+ * is a run's folder if the file is one that a run writes into it. of_run false: the run may read from its own folder,
+ * because it may begin at weights there. f or path NULL: nothing is checked. */
 tutti_status tutti_cli_check_read(const tutti_flags *f, const char *what, const char *path, bool of_run,
                                   tutti_failure *err);
 /* Calls tutti_cli_check_read for every file that a job names (model, data, tuned kernels, initial weights) and for this
@@ -113,8 +114,8 @@ bool tutti_cli_has(const tutti_flags *f, const char *name);
 const char *tutti_cli_first(const tutti_flags *f, const char *const *names);
 /* Returns the flag's index in f->value and f->count; the table must have it. */
 int tutti_cli_row(const tutti_flags *f, const char *name);
-/* Bounds of a whole number; TUTTI_ERR_USAGE names the flag. Lists may be "1,2,4,8", or continue by equal steps or
- * factors to the number behind the dots, which must be hit: "1,2,4,..,64", "2,4,6,..,16". */
+/* Bounds of a whole number; TUTTI_ERR_USAGE names the flag. A list is "1,2,4,8", or continues by equal steps or equal
+ * factors to the number behind the dots, which must be reached exactly: "1,2,4,..,64", "2,4,6,..,16". */
 typedef struct {
     long from, to;
 } tutti_cli_range;
@@ -135,7 +136,8 @@ tutti_status tutti_cli_bytes(const char *where, const char *text, long long *out
 /* Loads a job with the overrides of --set, and of --ranks, --seed, --trace, --init and --partition if the command has
  * them. */
 tutti_status tutti_cli_load_job(const tutti_flags *f, const char *path, struct tutti_job **out, tutti_failure *err);
-/* Works as tutti_cli_load_job, for a rank that a launcher started, with nlocal ranks on this host; 0 = all. */
+/* Works as tutti_cli_load_job, for a rank that a launcher started. nlocal: number of ranks on this host; 0 = all
+ * ranks. */
 tutti_status tutti_cli_load_job_here(const tutti_flags *f, const char *path, int nlocal, struct tutti_job **out,
                                      tutti_failure *err);
 /* usage: "tutti coll bench --algo A [options]" */

@@ -16,7 +16,7 @@
 enum { MOST_FLAGS = sizeof((tutti_flags *)NULL)->count / sizeof(int) };
 typedef struct {
     int n;
-    tutti_output at[MOST_FLAGS + 1]; /* room for one file that is read */
+    tutti_output at[MOST_FLAGS + 1]; /* one entry more than flags, for the file that is read */
     char what[MOST_FLAGS][32];
 } flag_files;
 
@@ -63,8 +63,8 @@ static tutti_status check_words(const tutti_flags *f, const char *what, const ch
     return st;
 }
 
-/* TUTTI_SIMGRID, TUTTI_UCX_LIBRARY: programs and libraries. The commands that read the file of
- * tutti_topology_tuned_path check it. */
+/* Checks the programs and libraries that TUTTI_SIMGRID and TUTTI_UCX_LIBRARY name. The file of
+ * tutti_topology_tuned_path is checked by the commands that read it. */
 static tutti_status check_environment(const tutti_flags *f, tutti_failure *err)
 {
     tutti_status st = TUTTI_OK;
@@ -91,7 +91,7 @@ tutti_status tutti_cli_check_flags(const tutti_flags *f, tutti_failure *err)
             const char *value = f->value[i][j];
             if (f->flags[i].is & TUTTI_FLAG_READS && !value[0])
                 st = tutti_fail(err, TUTTI_ERR_USAGE, "%s: a name is missing", what);
-            /* a run may begin at weights of its own folder: it checks that itself */
+            /* a run may begin at weights in its own folder; the run itself checks that */
             if (!st && f->flags[i].is & TUTTI_FLAG_READS)
                 st = tutti_cli_check_read(f, what, value, strcmp(f->flags[i].name, "init") != 0, err);
             if (!st) st = check_words(f, what, value, err);

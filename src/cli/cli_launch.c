@@ -10,7 +10,8 @@
 #include "../collective/launch/launch.h"
 #include "cli.h"
 
-/* An orderly end by a signal is no failure to explain, and a rank that ended with a status has printed why itself. */
+/* True if the launcher must explain the exit code. An orderly end by a signal needs no explanation, and a rank that
+ * ended with a status has printed the reason itself. */
 static bool needs_words(int exit_code)
 {
     return exit_code > 128 && exit_code != 128 + SIGTERM && exit_code != 128 + SIGUSR1 && exit_code != 128 + SIGHUP;

@@ -32,7 +32,8 @@ tutti_status tutti_cli_int(const tutti_flags *f, const char *name, tutti_cli_ran
     return TUTTI_OK;
 }
 
-/* True if equal steps, or equal factors, lead from the numbers so far to `last`. */
+/* adds_up: true if equal steps lead from the first n numbers of the list to `last`. multiplies: true if equal factors
+ * do. */
 static bool adds_up(const long *list, int n, long last)
 {
     const long step = list[n - 1] - list[n - 2];

@@ -78,7 +78,7 @@ static int run(int argc, char **argv)
 {
     const tutti_command *linked = argc > 0 ? command_of_link(argv[0]) : NULL;
     if (linked) {
-        argv[0] = (char *)(uintptr_t)linked->name; /* argv[0] is never written */
+        argv[0] = (char *)(uintptr_t)linked->name; /* the cast is safe, because argv[0] is never written */
         return linked->run(argc, argv);
     }
     const char *name = argc > 1 ? argv[1] : NULL;
@@ -97,7 +97,7 @@ static int run(int argc, char **argv)
     return command ? command->run(argc - 1, argv + 1) : unknown(name);
 }
 
-/* Every command checks the environment for mistakes. */
+/* Checks the process's stack and environment for mistakes, then runs the command. */
 static int run_checked(int argc, char **argv)
 {
     tutti_failure err = {0};

@@ -24,7 +24,7 @@ static const double ONE_WISH_S = 1;
 struct tutti_stop {
     const char *command;
     bool speaks;
-    int signals, end; /* descriptors: from which signals are read; that tells this thread to end */
+    int signals, end; /* descriptors: signals: signals are read from it; end: tells the thread to end */
     pthread_t thread;
     atomic_bool saves;
     tutti_stop_wish wish;
@@ -32,7 +32,7 @@ struct tutti_stop {
     sigset_t before;
 };
 
-/* Ends the process by a signal as if nothing had waited for it. */
+/* Ends the process by a signal, as if this program had not caught it. */
 static void die_of(int signal_number)
 {
     sigset_t one;
@@ -41,7 +41,7 @@ static void die_of(int signal_number)
     sigaddset(&one, signal_number);
     raise(signal_number);
     pthread_sigmask(SIG_UNBLOCK, &one, NULL);
-    _exit(128 + signal_number); /* the first process of a container does not die of a signal */
+    _exit(128 + signal_number); /* reached only in the first process of a container, which does not die of a signal */
 }
 
 static void take(tutti_stop *s, int signal_number)
@@ -84,7 +84,8 @@ static void *hear(void *arg)
     return NULL;
 }
 
-/* The thread blocks all signals: otherwise it would get signals that other threads block later, such as SIGQUIT. */
+/* Starts the thread with signals blocked. Otherwise it would get signals that other threads block later, such as
+ * SIGQUIT. */
 static int start_hearing(tutti_stop *s)
 {
     sigset_t before;

@@ -20,7 +20,7 @@ typedef struct tutti_stop tutti_stop;
 /* Blocks the signals in this thread and those that it starts: call it before there are other threads. speaks: an end
  * that takes more than a second is announced on stderr. command is borrowed. */
 tutti_status tutti_stop_begin(const char *command, bool speaks, tutti_stop **out, tutti_failure *err);
-/* Says that from now on there is something to save. */
+/* Call it once there is something to save: from now on a signal asks for an orderly end. */
 void tutti_stop_saves(tutti_stop *stop);
 /* Returns the signal that asked for an orderly end, or 0. */
 int tutti_stop_asked(const tutti_stop *stop);

@@ -46,8 +46,8 @@ tutti_status tutti_coll_collective(const tutti_flags *f, tutti_collective *out, 
 /* Compiles algorithm `name` as the flags say; --ranks is required. The caller closes *out. */
 tutti_status tutti_coll_compile_flags(const char *name, const tutti_flags *f, tutti_coll_schedule *out,
                                       tutti_failure *err);
-/* Opens an algorithm of the table, or a file in text form or MSCCL XML. For a file, flags may only say what to lower it
- * for and a program's root. */
+/* Opens an algorithm of the table, or a file in text form or MSCCL XML. For a file, the flags may only give what
+ * lowering needs, and the root of an MSCCL program. */
 tutti_status tutti_coll_open(const char *what, const tutti_flags *f, tutti_coll_schedule *out, tutti_failure *err);
 void tutti_coll_close(tutti_coll_schedule *s);
 /* Writes the schedule as text to *out, for a limited number of ranks; the caller frees it. */

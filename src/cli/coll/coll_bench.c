@@ -86,7 +86,8 @@ static double bus_factor(tutti_collective c, int nranks)
     return tutti_collective_has_root(c) ? 1 : c == TUTTI_BARRIER ? 0 : others;
 }
 
-/* Prints the cores, and whether the figures that `coll tune` fitted, which choose the algorithm, are for as many. */
+/* Prints the number of cores. Also says whether the figures that choose the algorithm were fitted (`coll tune`) for the
+ * same number. */
 static void print_cores(const tutti_group *g)
 {
     const int nranks = tutti_group_nmachine(g), ncores = tutti_group_ncores(g);
@@ -117,7 +118,7 @@ static void format_time(double us, char out[16])
     snprintf(out, 16, us < 10 ? "%.3f" : us < 1e4 ? "%.1f" : "%.0f", us);
 }
 
-/* All-to-all is never in place. */
+/* True if the table of results has this half: out of place, or in place. An all-to-all is never in place. */
 static bool has_half(const bench_request *q, int in_place)
 {
     return !in_place || q->what.collective != TUTTI_ALL_TO_ALL;

@@ -41,7 +41,8 @@ static bool is_program(const tutti_coll_schedule *s)
     return s->program && s->schedule == s->source;
 }
 
-/* Adds the verdict of the interpreter, for a length that no rank count divides. */
+/* Also runs the schedule in the interpreter in `ntries` random interleavings, with a length that the rank count does
+ * not divide; fails if a result is wrong. */
 static tutti_status interpret(const tutti_schedule *s, long ntries, tutti_failure *err)
 {
     tutti_verdict v;

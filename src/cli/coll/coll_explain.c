@@ -46,7 +46,8 @@ static tutti_status find_policy(const char *name, const tutti_policy **out, tutt
     return tutti_fail(err, TUTTI_ERR_USAGE, "--policy %s: there are fastest, hybrid", name);
 }
 
-/* --bytes is what one rank has: all of the vector, or a row of an all-to-all's matrix. */
+/* Returns the number of rows: --bytes is the size of the data of one rank, which are all of the vector, or one row of
+ * an all-to-all's matrix. */
 static int64_t rows_of(const tutti_compile_request *q)
 {
     return q->collective == TUTTI_ALL_TO_ALL ? q->nranks : 1;
@@ -81,7 +82,7 @@ static void print(tutti_strbuf *text)
     tutti_strbuf_release(text);
 }
 
-/* Prints the question before work that takes a while. */
+/* Prints what is asked before the prediction, which takes a while. */
 static void print_question(const tutti_compile_request *q, const tutti_policy *policy, const tutti_topology *t,
                            int64_t bytes)
 {

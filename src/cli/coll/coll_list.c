@@ -8,7 +8,8 @@
 #include "coll.h"
 #include "tutti/compile.h"
 
-/* Returns "any", "2^k" or "-": for which of the rank counts 3 and 4 the compiler makes canonical sums. */
+/* Returns for which rank counts the compiler makes canonical sums, from its answers for 3 and 4 ranks: "any", "2^k" or
+ * "-". */
 static const char *canonical_counts(const tutti_algorithm *a)
 {
     bool can[2];

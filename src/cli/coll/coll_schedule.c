@@ -126,8 +126,8 @@ static tutti_status read_program(const char *path, const char *bytes, size_t nby
     return st;
 }
 
-/* Refuses flags that say what the file says itself. A program of MSCCL does not name its root, so --root is allowed for
- * it. */
+/* Refuses flags for properties that the schedule's file states itself. A program of MSCCL does not name its root, so
+ * --root is allowed for it. */
 static tutti_status file_says_all(const char *what, const tutti_flags *f, bool program, tutti_failure *err)
 {
     const char *const flags[] = {"ranks", "collective", "slots", "topology", "in-place", program ? NULL : "root", NULL};

@@ -104,7 +104,7 @@ static load look_at_load(void)
 /* Warns if other programs were busy: measured times include their work. */
 static void say_busy(const load *before, int ncores)
 {
-    static const double SAID = 0.1; /* busy cores of other programs; less is not reported */
+    static const double SAID = 0.1; /* warns only if the other programs keep at least this many cores busy */
     const load now = look_at_load();
     const double took_s = now.at_s - before->at_s;
     if (!(before->at_s > 0 && took_s > 0)) return;
@@ -138,7 +138,8 @@ static tutti_status check(const tutti_topology *t, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* Measurements run on the cores that this process may use, and hold for these. */
+/* Opens this host's topology with the cores that this process may use: the measurements run on them and hold for
+ * them. */
 static tutti_status open_own_cores(tutti_topology *t, tutti_failure *err)
 {
     tutti_host_shape machine;

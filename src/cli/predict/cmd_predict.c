@@ -44,9 +44,10 @@ static const tutti_flag flags[] = {
      "also write one JSON object a rank count (with --layers, then a layer) and line; -: print that alone",
      TUTTI_FLAG_WRITES},
 };
-static const double QUIET_S = 5; /* seconds before the first line */
+static const double QUIET_S = 5; /* seconds without output before the first progress line, and between progress lines */
 
-/* A rank that no count has is refused; counts without that rank are predicted as usual. */
+/* Reads which ranks are slow. A rank is refused if it exists at none of the rank counts; counts without this rank are
+ * predicted as usual. */
 static tutti_status slowness_read(const tutti_flags *f, tutti_predict_question *q, tutti_failure *err)
 {
     int most = 0;
@@ -101,7 +102,7 @@ static tutti_status measure(tutti_predict_question *q, int i, tutti_failure *err
     return tutti_measure_run(q->job_path, q->ranks[i], q->sets, nsets, &q->measured_s[i], err);
 }
 
-/* Starts a thread that prints a line on stderr now and then, until the end. */
+/* Starts a thread that prints a progress line on stderr now and then until the prediction ends. */
 static void wait_begin(tutti_predict_question *q)
 {
     q->options.at = tutti_predict_wait_at;

@@ -35,7 +35,7 @@ tutti_status tutti_predict_write(const tutti_flags *f, const tutti_strbuf *json,
     return st || alone ? st : tutti_cli_write(NULL, text->text, err);
 }
 
-/* Reads the prices of --price, else those of the named machine's file. */
+/* Reads the prices of --price; without this flag, those in the file of the machine that the topology names. */
 static tutti_status read_prices(const tutti_flags *f, const tutti_topology *t, tutti_predict_answers *a,
                                 tutti_failure *err)
 {
@@ -48,7 +48,7 @@ static tutti_status read_prices(const tutti_flags *f, const tutti_topology *t, t
     return TUTTI_OK;
 }
 
-/* of_job: epochs of the job; 0: it has none. */
+/* Reads the number of epochs. of_job: the epochs that the job gives; 0: it gives none. */
 static tutti_status read_epochs(const tutti_flags *f, double of_job, const char *without, tutti_predict_answers *a,
                                 tutti_failure *err)
 {

@@ -17,8 +17,8 @@ tutti_status tutti_predict_read_memory(const tutti_flags *f, long long *bytes, t
  * counts. */
 tutti_status tutti_predict_answers_read(const tutti_flags *f, const tutti_predict_question *q,
                                         tutti_predict_answers *out, tutti_failure *err);
-/* Reads which answers are wanted about a whole run, and its prices. epochs: of the job; if it is 0, the job has none,
- * and `without` says so. Without --samples the number of samples becomes 0. */
+/* Reads which answers are wanted about a whole run, and its prices. epochs: number of epochs in the job; if it is 0,
+ * the job gives none, and `without` is the message about that. Without --samples the number of samples becomes 0. */
 tutti_status tutti_predict_plan_read(const tutti_flags *f, const tutti_topology *topology, double epochs,
                                      const char *without, tutti_predict_answers *a, tutti_failure *err);
 /* True if a whole run is asked for and each rank added brings its own samples (weak scaling). */

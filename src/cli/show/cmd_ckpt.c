@@ -14,8 +14,8 @@ static const char about[] =
     "verify  checks one checkpoint, or all of a run's folder: sizes, checksums, tensors, model, job, and that all\n"
     "        numbers are finite";
 
-/* Prints one line about a checkpoint; returns the checkpoint's failure. A checkpoint that the run has removed meanwhile
- * is not printed: *gone. */
+/* Prints one line about a checkpoint; returns the checkpoint's failure. If the run has removed the checkpoint
+ * meanwhile, prints nothing and sets *gone. */
 static tutti_status show(const char *path, bool *gone)
 {
     tutti_failure why = {0};
@@ -44,7 +44,7 @@ static tutti_status show_all(const char *dir, int *nbad, tutti_failure *err)
 {
     tutti_status st = TUTTI_OK;
     int nshown = 0, nempty = 0;
-    /* lists again if all checkpoints had been removed */
+    /* lists the folder again if the run had removed all checkpoints of the list */
     for (int look = 0; look < TUTTI_CHECKPOINT_LOOKS && !nshown && !st; look++) {
         tutti_checkpoint_entry *entries;
         int n;

@@ -28,7 +28,7 @@ static const char about[] =
     "(DIR/checkpoints/step_N) or a run's\n"
     "folder (then its newest whole checkpoint), or a file of weights with --model and --data, or --job.";
 
-/* The outputs for the answers. */
+/* Outputs that are made from the answers for the samples. */
 typedef struct {
     const char *predictions_path, *picture_path; /* a path is NULL if its file was not asked for */
     bool per_class, confusion;

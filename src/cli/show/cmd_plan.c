@@ -128,7 +128,8 @@ static tutti_status read_costs(const char *path, tutti_resolved *r, tutti_failur
     return st;
 }
 
-/* `exchange.buckets: soonest` needs costs; with costs, other rules show when their buckets are exchanged. */
+/* Adds the costs of buckets. `exchange.buckets: soonest` needs them; for other rules the plan then also shows when
+ * their buckets are exchanged. */
 static tutti_status add_costs(const tutti_flags *f, const tutti_job *job, tutti_resolved *r, tutti_failure *err)
 {
     const char *topology = tutti_cli_value(f, "topology", NULL), *costs = tutti_cli_value(f, "costs", NULL);
@@ -140,7 +141,7 @@ static tutti_status add_costs(const tutti_flags *f, const tutti_job *job, tutti_
     return st ? st : tutti_job_add_costs(job, &t, r, err);
 }
 
-/* Chooses the keys that are auto as a run on that machine would. */
+/* Sets the keys that are `auto` to the values that a run on the machine of the flags would choose. */
 static tutti_status choose(const tutti_flags *f, const tutti_job *job, const int32_t *host_of, tutti_resolved *r,
                            tutti_failure *err)
 {

@@ -90,7 +90,7 @@ static tutti_status draw_layers(const char *dir, bool *drawn, tutti_failure *err
     return st;
 }
 
-/* Draws DIR/sparsity.svg, if zeros of ReLUs have been counted. */
+/* Draws DIR/sparsity.svg, if the run has counted zeros of ReLUs. */
 static tutti_status draw_sparsity(const tutti_run_lines *r, const char *dir, tutti_failure *err)
 {
     tutti_strbuf to = {0}, svg = {0}, title = {0};
@@ -189,7 +189,7 @@ static void print_workers(const tutti_run_lines *r, const char *dir)
                dir);
 }
 
-/* Prints the fraction over all elements that ReLUs made in the last test. */
+/* Prints the fraction of zeros among all elements of all ReLUs' outputs in the last test. */
 static void print_sparsity(const tutti_run_lines *r, const char *dir)
 {
     double zeros = 0, elements = 0, least = 1, most = 0;
@@ -214,7 +214,8 @@ static void print_cost(const tutti_run_lines *r)
     tutti_strbuf_release(&table);
 }
 
-/* Prints the median over all lines, each the mean of the steps since the line before, and how far they differ. */
+/* Prints the median speed over all lines, and how far the lines differ. Each line has the mean of the steps since the
+ * line before. */
 static void print_speed(const tutti_run_lines *r)
 {
     const size_t n = (size_t)r->speed.n;
@@ -227,8 +228,8 @@ static void print_speed(const tutti_run_lines *r)
     free(sorted);
 }
 
-/* Prints the share of exchanges in the run's whole time, as in the table below. Before the run has ended it is the
- * share in the time of its steps. */
+/* Prints the share of exchanges in the run's whole time, as in the table below it. While the run has not ended, prints
+ * their share in the time of its steps. */
 static void print_exchange(const tutti_run_lines *r)
 {
     double all = 0;
@@ -256,7 +257,8 @@ static void print_summary(const tutti_run_lines *r, const char *path)
     printf("picture   %s\n", path);
 }
 
-/* For a run's folder: the picture must not overwrite a file that is read, nor another picture. */
+/* Checks the picture's path for a run's folder: the picture must not overwrite a file that is read, nor another
+ * picture. */
 static tutti_status check_out(const char *dir, const char *picture, tutti_failure *err)
 {
     tutti_strbuf layers_picture = {0}, relus_picture = {0}, workers_picture = {0};

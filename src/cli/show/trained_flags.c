@@ -11,7 +11,7 @@ static void say(void *arg, const char *line)
     fprintf(stderr, "tutti %s: %s\n", (const char *)arg, line);
 }
 
-/* A checkpoint RUN/checkpoints/step_N belongs to RUN. */
+/* Refuses outputs that are files of the checkpoint, or of its run: RUN/checkpoints/step_N belongs to RUN. */
 static tutti_status check_outputs(const tutti_flags *f, const tutti_trained *t, tutti_failure *err)
 {
     tutti_strbuf run = {0}, metrics = {0};

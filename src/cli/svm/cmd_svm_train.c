@@ -97,7 +97,7 @@ static tutti_status make_model(trainer *t, const tutti_svm_data *data, tutti_fai
         warn_of_weights(t, &model);
         warn_of_gaps(t, &model, &summary);
         st = tutti_svm_model_write(&model, t->order.model, err);
-        /* otherwise the next run would continue from this checkpoint */
+        /* the checkpoint is removed, because the next run would continue from it */
         if (!st && t->order.config.checkpoint) unlink(t->order.config.checkpoint);
         if (!st) print_summary(t, &model, &summary);
     }
@@ -138,7 +138,7 @@ static tutti_status play(trainer *t, tutti_failure *err)
     return st;
 }
 
-/* A failure that all ranks found together is printed once. */
+/* Prints the failure, except on ranks other than 0 if all ranks found it together. Returns the exit code. */
 static int end_code(const trainer *t, int rank, const tutti_failure *err)
 {
     if (t->stopped && err->status) {

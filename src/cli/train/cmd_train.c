@@ -78,13 +78,13 @@ static void print_help(void)
 /* ---- messages of a run ---- */
 
 typedef struct {
-    bool quiet, is_borne; /* is_borne: this rank has failed, and the other ranks go on without it */
+    bool quiet, is_borne; /* is_borne: this rank has failed, but the other ranks continue without it */
     const char *dir, *pretend;
     tutti_stop *stop;
     tutti_progress progress;
 } listener;
 
-/* Prints "weights <16 hex> step N loss L accuracy A", the last line of a run. */
+/* Prints the last line of a run: "weights <16 hex> step N loss L accuracy A". */
 static void print_result(const tutti_run_result *r)
 {
     char hash[17];
@@ -146,7 +146,8 @@ static bool sets_kernels(const tutti_flags *f)
     return false;
 }
 
-/* The launcher's rank count applies; threads compute with reference kernels unless a flag says otherwise. */
+/* Takes over what the launcher's environment says: its number of ranks replaces the job's. Ranks that are threads
+ * compute with reference kernels unless a flag says otherwise. */
 static tutti_status take_environment(tutti_flags *f, const tutti_group_config *config, char world[16],
                                      tutti_failure *err)
 {
@@ -219,14 +220,14 @@ static int run(const tutti_flags *f, const tutti_job *job, tutti_group_config *c
         options.handicaps = handicaps;
         options.place = &place;
         options.stop = tutti_stop_as_wish(l.stop);
-        /* the failure's message has been printed by an event */
+        /* if it fails, an event has printed the message already */
         st = tutti_job_run(job, &options, &events, &result, &err);
     }
     tutti_stop_end(l.stop);
     free(handicaps);
     if (l.is_borne)
-        tutti_group_config_end(config, 0, ""); /* a launcher that ends all ranks when one fails must not
-                                                            * hear of it */
+        tutti_group_config_end(config, 0, ""); /* reports success: some launchers end all ranks when one rank fails, and
+                                                * here the others go on */
     return st ? (int)st : result.stop_signal ? 128 + result.stop_signal : 0;
 }
 

@@ -11,7 +11,7 @@
  * Call this function before the group is joined, because a wire starts threads. A report that is asked for during the
  * rendezvous comes after it. */
 void tutti_cli_block_quit(void);
-/* A row for the tables of flags. The function returns its value, 0 = not given. */
+/* The row of --cores for the tables of flags. tutti_cli_cores returns the flag's value, 0 = not given. */
 #define TUTTI_CLI_CORES_FLAG                                                                                           \
     {                                                                                                                  \
         "cores", "N", "that the ranks of a host have together (default: the union of their affinity masks)", 0         \
