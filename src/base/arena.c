@@ -21,8 +21,8 @@ struct tutti_arena_block {
     char *bytes;
 };
 
-/* No caller could go on, so the process ends with a message and the exit code of a failure: an abort would leave a huge
- * core file, which helps nobody. Buffered output is lost, as with an abort. */
+/* Ends the process with a message and the exit code of a failure, because no caller could go on. It does not abort:
+ * that would leave a huge core file, which helps nobody. Buffered output is lost, as with an abort. */
 void tutti_no_memory_at(size_t nbytes, const char *file, int line_number)
 {
     const char *slash = strrchr(file, '/');
@@ -31,7 +31,7 @@ void tutti_no_memory_at(size_t nbytes, const char *file, int line_number)
     const int n =
         snprintf(line, sizeof line, "tutti: no memory%s (%s:%d): the process ends; give it more, or less to do\n",
                  wanted, slash ? slash + 1 : file, line_number);
-    /* a single write, because other threads may write there too */
+    /* a single write, because other threads may write to stderr at the same time */
     (void)!write(STDERR_FILENO, line, n > 0 ? (size_t)n : 0);
     _exit(TUTTI_ERR_FAILED);
 }

@@ -26,7 +26,8 @@ void tutti_arena_release(tutti_arena *arena);
 /* Allocates an array of n zeroed elements of a type. */
 #define TUTTI_ARENA_NEW(arena, type, n) ((type *)tutti_arena_alloc((arena), sizeof(type) * (size_t)(n)))
 
-/* A malloc family that ends the process, naming file and line, instead of returning NULL. Release with free(). */
+/* Functions like malloc's that end the process, naming file and line, instead of returning NULL. Release with
+ * free(). */
 void *tutti_alloc_at(size_t nbytes, const char *file, int line); /* returns zeroed memory */
 void *tutti_realloc_at(void *old, size_t nbytes, const char *file, int line);
 /* Ends the process as tutti_alloc_at does, for callers that got no memory from another library; nbytes 0 = unknown. */

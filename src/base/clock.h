@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clock.h: monotonic and wall time, deadlines, and times as words. Wall-clock jumps do not matter. Threads: shared. */
+/* clock.h: monotonic and wall time, deadlines, and times as words. Deadlines use the monotonic clock, so jumps of the
+ * wall clock do not matter. Threads: shared. */
 #ifndef TUTTI_BASE_CLOCK_H
 #define TUTTI_BASE_CLOCK_H
 

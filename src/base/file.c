@@ -16,7 +16,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-enum { PIECE_BYTES = 16 << 20 }; /* what a slow disk writes in half a second */
+enum { PIECE_BYTES = 16 << 20 }; /* number of bytes that a slow disk writes in half a second */
 
 static tutti_status io_failure(tutti_failure *err, const char *doing, const char *path)
 {
@@ -39,7 +39,7 @@ static const char *kind_of(int fd, mode_t mode)
 tutti_status tutti_file_open(const char *path, tutti_status refused, int *fd, tutti_failure *err)
 {
     struct stat info;
-    /* the last two flags: looking at the file must not block */
+    /* O_NOCTTY, O_NONBLOCK: opening must not take over a terminal, nor block */
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (*fd < 0) return tutti_fail(err, refused, "cannot open: %s", strerror(errno));
     const char *kind = NULL;
@@ -200,8 +200,8 @@ static tutti_status open_beside(const char *path, char *temporary, int *fd, tutt
     return *fd < 0 ? io_failure(err, "create", temporary) : TUTTI_OK;
 }
 
-/* Writes and syncs; returns NULL or the step that failed. If headway is reported, it writes in pieces: one fsync of a
- * large file would report nothing for minutes. */
+/* Writes and syncs; returns NULL or the name of the step that failed. If progress is reported (headway), it writes and
+ * syncs in pieces, because a single fsync of a large file would report nothing for minutes. */
 static const char *put_on_disk(int fd, const char *bytes, size_t nbytes, const tutti_headway *headway)
 {
     const size_t piece = headway && headway->tell ? PIECE_BYTES : nbytes;
@@ -388,7 +388,7 @@ char *tutti_file_resolve(const char *path)
     char *whole = realpath(path, NULL);
     if (whole || !path[0] || !strcmp(path, "/") || !strcmp(path, ".")) return whole;
     size_t length = strlen(path);
-    while (length > 1 && path[length - 1] == '/') length--; /* "new/" means "new" */
+    while (length > 1 && path[length - 1] == '/') length--; /* ignores slashes at the end: "new/" means "new" */
     char *bare = strndup(path, length), *folder = bare ? tutti_file_folder(bare) : NULL;
     char *above = folder ? tutti_file_resolve(folder) : NULL;
     const char *slash = bare ? strrchr(bare, '/') : NULL;

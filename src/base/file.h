@@ -20,7 +20,8 @@ tutti_status tutti_file_open(const char *path, tutti_status refused, int *fd, tu
  * file cannot be opened, as above, or has more than max_bytes. */
 tutti_status tutti_file_read(const char *path, size_t max_bytes, tutti_status refused, char **bytes, size_t *nbytes,
                              tutti_failure *err);
-/* Works as tutti_file_read, and reports to headway how many bytes have been read. */
+/* A tutti_file_wish is a request to read a file. tutti_file_read_told works as tutti_file_read, and reports to headway
+ * how many bytes have been read. */
 typedef struct {
     const char *path;
     size_t max_bytes;
@@ -44,8 +45,8 @@ tutti_status tutti_file_try_to_write(const char *path, tutti_failure *err);
 tutti_status tutti_file_open_to_write(const char *path, int flags, int *fd, tutti_failure *err);
 /* Writes all bytes, or fails with the path in the message. */
 tutti_status tutti_file_write_all(int fd, const char *path, const void *bytes, size_t nbytes, tutti_failure *err);
-/* Calls fsync. Also returns true if the file system has no fsync (FUSE, 9p, gVisor, DVS refuse it for folders,
- * /dev/null always): there the server decides when data last. False: see errno. */
+/* Calls fsync; true if it succeeds. Also true if the file system has no fsync (FUSE, 9p, gVisor and DVS refuse it for
+ * folders, /dev/null always): then the server decides when data are safe. False: see errno. */
 bool tutti_file_sync(int fd);
 /* True if the path still leads to the regular file that fd has open: false if it was removed, renamed or replaced. For
  * anything but a regular file always true. */
@@ -55,7 +56,8 @@ bool tutti_file_is_folder(const char *path); /* true for a folder, or a link to 
 tutti_status tutti_file_make_dir(const char *path, tutti_failure *err);
 /* Makes only the last folder, which may exist already. Its parents are not made again if somebody has removed them. */
 tutti_status tutti_file_make_dir_in_place(const char *path, tutti_failure *err);
-/* Calls tutti_file_sync on a folder, so that renames in it last; a folder that may not be read is skipped. */
+/* Calls tutti_file_sync on a folder, so that renames in it survive a crash; a folder that may not be read is
+ * skipped. */
 tutti_status tutti_file_sync_dir(const char *path, tutti_failure *err);
 /* Removes a path that this program made, as rm -r; a missing path is no failure. Never follows links. */
 tutti_status tutti_file_remove_tree(const char *path, tutti_failure *err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* headway.h: how far a long piece of work has come, told to the caller. The code that does the work need not know the
+/* headway.h: reports to a caller how far a long piece of work has come. The code that does the work need not know the
  * caller.
  *
- * Threads: owner; the thread that was given it. */
+ * Threads: the owner, or the thread that was given the headway. */
 #ifndef TUTTI_BASE_HEADWAY_H
 #define TUTTI_BASE_HEADWAY_H
 
@@ -10,11 +10,13 @@
 #include <stdint.h>
 
 typedef struct {
-    bool (*tell)(void *arg, int64_t done, int64_t total); /* NULL = nobody wants to know */
+    bool (*tell)(void *arg, int64_t done, int64_t total); /* called with the work done so far and all work; NULL = no
+                                                           * reports are wanted */
     void *arg;
 } tutti_headway;
 
-/* headway may be NULL; total 0 = unknown. Returns false if the work is not wanted any more and may end at once. */
+/* Reports that `done` of `total` has been done. headway may be NULL; total 0 = unknown. Returns false if the work is
+ * not wanted any more and may end at once. */
 static inline bool tutti_headway_tell(const tutti_headway *headway, int64_t done, int64_t total)
 {
     return !headway || !headway->tell || headway->tell(headway->arg, done, total);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* process.c: starts child processes by fork and exec, waits for them and kills them.
  *
- * A pipe reports what went wrong between fork and exec; exec closes it. So a missing program is a failure of the start
- * and not one of 256 exit codes. All memory is allocated before the fork: in a process with several threads a child
- * must not allocate any. */
+ * The child reports through a pipe what failed between fork and exec; a successful exec closes the pipe. So a missing
+ * program is a failure of the start and not one of 256 exit codes. All memory is allocated before the fork: in a
+ * process with several threads a child must not allocate any. */
 #include "process.h"
 
 #include <errno.h>
@@ -36,7 +36,8 @@ static bool is_changed(const char *entry, const char *const *changes)
     return false;
 }
 
-/* The caller frees the array; the texts belong to the environment and to the changes. */
+/* Returns the environment with the changes. The caller frees the array; the texts belong to the environment and to the
+ * changes. */
 static char **environment_of(const char *const *changes)
 {
     static const char *const none[] = {NULL};
@@ -48,7 +49,8 @@ static char **environment_of(const char *const *changes)
     for (size_t i = 0; i < n; i++)
         if (!is_changed(environ[i], changes)) all[at++] = environ[i];
     for (size_t i = 0; i < nchanges; i++)
-        if (strchr(changes[i], '=')) all[at++] = (char *)(uintptr_t)changes[i]; /* exec does not write to the texts */
+        if (strchr(changes[i], '='))
+            all[at++] = (char *)(uintptr_t)changes[i]; /* safe cast: exec only reads the texts */
     return all;
 }
 
@@ -71,7 +73,7 @@ static bad_news become(const tutti_process_options *o, char **environment, pid_t
 {
     if (o->own_group) setpgid(0, o->group);
     if (o->dies_with) prctl(PR_SET_PDEATHSIG, o->dies_with);
-    /* the parent ended before the request to die with it took effect */
+    /* the parent ended before prctl took effect */
     if (o->dies_with && getppid() != parent) _exit(TUTTI_ERR_FAILED);
     if (o->mask) sigprocmask(SIG_SETMASK, o->mask, NULL);
     if (!set_stream(o->in, STDIN_FILENO) || !set_stream(o->out, STDOUT_FILENO) || !set_stream(o->err, STDERR_FILENO))
@@ -81,7 +83,7 @@ static bad_news become(const tutti_process_options *o, char **environment, pid_t
     const int code = o->prepare ? o->prepare(o->prepare_arg) : 0;
     if (code) _exit(code);
     for (int i = 0; i < o->ninherited; i++) fcntl(o->inherited[i], F_SETFD, 0);
-    execvp(program_of(o), (char *const *)(uintptr_t)o->argv); /* exec does not write to the texts */
+    execvp(program_of(o), (char *const *)(uintptr_t)o->argv); /* safe cast: exec only reads the texts */
     return (bad_news){NO_PROGRAM, errno};
 }
 
@@ -203,7 +205,7 @@ void tutti_process_watch_begin(const int *signals, int nsignals, tutti_process_w
     for (int i = 0; i < nsignals; i++) sigaddset(&out->watched, signals[i]);
     sigprocmask(SIG_BLOCK, &out->watched, &out->before);
     sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL},
-              &out->child_before); /* for ignored signals there is nothing to wait for */
+              &out->child_before); /* while SIGCHLD is ignored, it cannot be waited for */
 }
 
 int tutti_process_watch_next(const tutti_process_watch *w, double limit_s)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process.h: starts a child process, looks at it, sends it signals and waits for its end: the only place that forks. No
- * other file forks or waits.
+/* process.h: starts a child process, checks whether it runs, sends it signals and waits for its end. No other file
+ * forks or waits for processes.
  *
  * Threads: shared, each child by one thread at a time; a watch is for a process of one thread. */
 #ifndef TUTTI_BASE_PROCESS_H
@@ -21,7 +21,8 @@ enum { TUTTI_STREAM_SAME = 0, TUTTI_STREAM_NOTHING = -1 };
 typedef struct {
     const char *const *argv;        /* the program's arguments; ends with NULL */
     const char *program;            /* a path, or a name on $PATH; NULL: argv[0] */
-    const char *const *environment; /* changes, NULL at the end: "NAME=value" sets, "NAME" takes away */
+    const char *const *environment; /* changes of the environment, NULL at the end: "NAME=value" sets a variable, "NAME"
+                                     * removes it */
     const char *folder;             /* the child's working folder */
     int in, out, err;               /* TUTTI_STREAM_..., or a file descriptor above 2, which the caller still owns */
     /* `ninherited` descriptors that stay open in the child although they have O_CLOEXEC */
@@ -47,8 +48,8 @@ typedef struct {
 /* Starts a child and returns when it has become the program. TUTTI_ERR_FAILED, without a child: no process was left, or
  * the folder or the program cannot be used; the message names it. */
 tutti_status tutti_process_start(const tutti_process_options *options, tutti_process *out, tutti_failure *err);
-/* Returns the index of the first child in the list whose end had not been seen; waits up to limit_s for one (0 = not at
- * all, INFINITY = for ever). -1: no running child has ended, or none runs. */
+/* Waits up to limit_s for the end of a child in the list (0 = does not wait, INFINITY = for ever). Returns the index of
+ * the first child that has ended since its end was last looked for; -1: no running child has ended, or none runs. */
 int tutti_process_wait_any(tutti_process *list, int n, double limit_s);
 /* Waits up to limit_s for the child's end. False: it still runs. */
 bool tutti_process_wait(tutti_process *p, double limit_s);
@@ -61,7 +62,8 @@ void tutti_process_words(const tutti_process *p, char words[TUTTI_PROCESS_WORDS]
  * a signal ended it. */
 tutti_status tutti_process_status(const tutti_process *p);
 
-/* Lets a process with one thread wait for ends of children and for signals: the signals are blocked meanwhile. */
+/* Lets a process with one thread wait for ends of children and for signals at once. The signals stay blocked as long as
+ * the watch exists. */
 typedef struct {
     sigset_t watched, before; /* before: the signal mask that children get */
     struct sigaction child_before;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* signals.h: keeps a program's signal handlers off a thread for a while. Cost: two system calls, less than 1 us
- * together. */
+/* signals.h: makes a thread get no signals for a while, so that signal handlers run in other threads. Cost: two system
+ * calls, less than 1 us together. */
 #ifndef TUTTI_BASE_SIGNALS_H
 #define TUTTI_BASE_SIGNALS_H
 

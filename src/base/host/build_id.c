@@ -2,8 +2,8 @@
 /* build_id.c: computes the identity of this build of the program from the notes that the linker leaves in each object
  * (NT_GNU_BUILD_ID: a hash of what was linked).
  *
- * Rejected: hashing the program's file at every start: 11 MB, 8 ms of each of a hundred ranks that start on the same
- * cores. */
+ * Rejected: hashing the program's file at every start. Its 11 MB would take 8 ms in each of a hundred ranks that start
+ * on the same cores. */
 #include "build_id.h"
 
 #include <elf.h>
@@ -55,7 +55,7 @@ static bool is_ours(const struct dl_phdr_info *object)
     return false;
 }
 
-/* The first object is the program. */
+/* Called for each loaded object. The first object is the program. */
 static int look_at_object(struct dl_phdr_info *object, size_t size, void *arg)
 {
     search *s = arg;
@@ -68,7 +68,7 @@ static int look_at_object(struct dl_phdr_info *object, size_t size, void *arg)
     }
     if (program) s->nids += found;
     if (ours) s->nids += found;
-    return ours; /* the other objects do not matter */
+    return ours; /* a value other than 0 ends the search: the objects after ours do not matter */
 }
 
 static uint64_t hash_of_file(void)

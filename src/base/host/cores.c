@@ -19,7 +19,7 @@ static int read_mask(tutti_core_set *out)
     return sched_getaffinity(0, sizeof *out, (cpu_set_t *)(void *)out->word); /* affinity of this thread */
 }
 
-/* Guesses the cores of a system that reports nothing; it has cores all the same. */
+/* Guesses the cores if the system reports none. */
 static void guess(tutti_core_set *out)
 {
     const long n = sysconf(_SC_NPROCESSORS_ONLN);
@@ -32,7 +32,7 @@ void tutti_cores_own(tutti_core_set *out)
     if (read_mask(out)) guess(out);
 }
 
-/* The mask ends with this thread; no other thread's mask changes. */
+/* Runs in a thread of its own: its affinity mask is widened to all cores. No other thread's mask changes. */
 static void *ask_for_all(void *arg)
 {
     tutti_core_set *out = arg, all;

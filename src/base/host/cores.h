@@ -30,7 +30,7 @@ void tutti_cores_put(tutti_core_set *set, int core);
 void tutti_cores_print(const tutti_core_set *set, tutti_strbuf *out);
 bool tutti_cores_parse(const char *text, tutti_core_set *out);
 
-/* The quota of the control group around this process that has the tightest one; cores 0 = no quota. */
+/* The tightest quota among the control groups around this process; cores 0 = no quota. */
 typedef struct {
     double cores;
     uint64_t group; /* identifies a control group of this machine */
@@ -40,7 +40,8 @@ tutti_core_quota tutti_cores_quota_under(const char *root); /* for tests: /proc 
 /* Returns n, limited by the quota; at least 1. */
 int tutti_cores_within(int n, double quota);
 
-/* Returns the number of cores that this process can use, of its own and of the host's; quota included. */
+/* Return the number of cores that this process can use: tutti_cores_usable counts its own cores,
+ * tutti_cores_usable_of_host those of the host. Both are limited by the quota. */
 int tutti_cores_usable(void);
 int tutti_cores_usable_of_host(void);
 

@@ -9,8 +9,8 @@
 
 typedef struct {
     struct sigaction of[NSIG];
-    int known[NSIG]; /* per signal: sigaction could read the handler; for signals that the C library reserves it
-                      * cannot */
+    int known[NSIG]; /* per signal: true if sigaction could read the handler, which it cannot for signals that the C
+                      * library reserves */
 } handlers;
 
 static void read_handlers(handlers *h)
@@ -18,7 +18,8 @@ static void read_handlers(handlers *h)
     for (int i = 1; i < NSIG; i++) h->known[i] = sigaction(i, NULL, &h->of[i]) == 0;
 }
 
-/* libucs, for example, installs handlers for SIGHUP and for crashes; these signals are for the program to handle. */
+/* Restores the program's handlers. libucs, for example, installs handlers for SIGHUP and for crashes, but these signals
+ * are for the program to handle. */
 static void restore_handlers(const handlers *h)
 {
     for (int i = 1; i < NSIG; i++)
@@ -46,7 +47,7 @@ tutti_status tutti_library_load(const tutti_library *l, void *pointers, tutti_fa
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     restore_handlers(&before);
     if (!library) {
-        const char *why = dlerror(); /* the words name the file, or a library that it needs */
+        const char *why = dlerror(); /* dlerror's text names the file, or a library that the file needs */
         return tutti_fail(err, TUTTI_ERR_FAILED, "%s: install %s, or set %s to where %s is", why ? why : file,
                           l->package, l->variable, l->file);
     }

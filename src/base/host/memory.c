@@ -52,8 +52,8 @@ static int64_t number_in(const char *folder, const char *file, const char *key)
     return number_of(path, key);
 }
 
-/* Returns what is left below the group's limit. Without a limit the file has "max", or more than the memory of the
- * machine. Cached pages of files count as used, but can be freed. */
+/* Returns the bytes that are left below the group's limit. A group without a limit has "max" in its file, or a number
+ * larger than the memory of the machine. Cached pages of files count as used, but can be freed. */
 static int64_t left_of_group(const tutti_control_walk *walk)
 {
     static const group_files files[3] = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pages.c: allocates large pieces of memory in huge pages. Maps anonymous memory aligned to huge pages and asks for
- * them (madvise, Linux): if they are forbidden, pages are small and nothing else changes. Memory smaller than one huge
- * page uses small ones: an exchange's own region holds a few signal words, and there are hundreds of these. */
+/* pages.c: allocates large pieces of memory in huge pages. Maps anonymous memory aligned to huge pages and asks Linux
+ * for huge pages (madvise): if they are forbidden, pages are small and nothing else changes. Memory smaller than one
+ * huge page uses small pages: an exchange's own region holds a few signal words, and there are hundreds of such
+ * regions. */
 #include "pages.h"
 
 #include <stdint.h>

@@ -9,9 +9,9 @@
 enum { TUTTI_PROCESSOR_NAME = 128, TUTTI_PROCESSOR_LEVELS = 3 };
 
 typedef struct {
-    /* "AuthenticAMD 25.17.1 AMD EPYC": maker, family, model and stepping, and the processor's name for itself; other
-     * processors as the system names them ("ARM 0x41 0xd40 1"); "unknown" if it does not. One line, words separated by
-     * one blank. */
+    /* "AuthenticAMD 25.17.1 AMD EPYC": maker; family, model and stepping; and the name that the processor gives itself.
+     * Other processors have the name that the system gives them ("ARM 0x41 0xd40 1"); "unknown" if it gives none. One
+     * line, words separated by one blank. */
     char name[TUTTI_PROCESSOR_NAME];
     /* bytes of the data caches of levels 1, 2, 3 of core 0; 0 = none or unknown */
     int64_t cache[TUTTI_PROCESSOR_LEVELS];

@@ -24,9 +24,9 @@ void tutti_json_real(tutti_json *j, const char *key, double value);
 void tutti_json_bool(tutti_json *j, const char *key, bool value);
 
 struct cJSON;
-/* Parses one document with nothing but white space around it. NULL: it is not valid, or contains a NUL, as a byte or as
- * \u0000; cJSON's strings end there, so a name would be cut. text: nbytes, without a NUL at the end. The caller frees
- * the result with cJSON_Delete. */
+/* Parses one document with nothing but white space around it. Returns NULL if it is not valid, or contains a NUL, as a
+ * byte or as \u0000: cJSON's strings end at a NUL, so a name would be cut. text: has nbytes bytes, without a NUL at the
+ * end. The caller frees the result with cJSON_Delete. */
 struct cJSON *tutti_json_parse(const char *text, size_t nbytes);
 
 #endif

@@ -8,9 +8,11 @@
 
 bool tutti_name_matches(const char *pattern, const char *name)
 {
-    const char *star = NULL, *from = NULL; /* behind the last star; end of what that star matched */
+    const char *star = NULL, *from = NULL; /* star: the pattern behind the last star; from: end of the part of the name
+                                            * that this star matched */
     for (;;) {
-        if (!*pattern && (!*name || *name == '.')) return true; /* a name also matches for everything below it */
+        /* the pattern of a layer also matches all names below the layer */
+        if (!*pattern && (!*name || *name == '.')) return true;
         if (*pattern == '*') {
             star = ++pattern;
             from = name;

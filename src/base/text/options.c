@@ -29,7 +29,7 @@ static bool is_group(const tutti_field_table *table, const char *key)
     return false;
 }
 
-/* Returns the field of a key. For a group with a single value that is its `name` or `from`. */
+/* Returns the field of a key. If the key is a group's name, returns the group's field `name` or `from`. */
 static const tutti_field *find_or_name(const tutti_field_table *table, const char *key)
 {
     static const char *const last[] = {"name", "from"};
@@ -72,15 +72,16 @@ static int edit_distance(const char *a, const char *b)
     return last[n];
 }
 
-/* Returns a third of the longer word's letters: one for four letters, so that onnx is not taken for fcn5. */
+/* Returns the most changes between two words that are near: a third of the longer word's letters, at least 1, at most
+ * 3. For four letters it is 1, so that onnx is not taken for fcn5. */
 static int most_changes(const char *word, const char *known)
 {
     const size_t a = strlen(word), b = strlen(known), third = (a > b ? a : b) / 3;
     return third < 1 ? 1 : third < FAR ? (int)third : FAR - 1;
 }
 
-/* If a known word begins with `word`, which has at least three letters, that counts as one change: "resnet" is not near
- * lenet. */
+/* Returns the changes between two words, FAR if they are not near. It is 1 if the known word begins with `word` and
+ * `word` has at least three letters: "resnet" is not near lenet. */
 static int distance_of(const char *word, const char *known)
 {
     const size_t n = strlen(word);

@@ -72,7 +72,7 @@ tutti_status tutti_options_set(const tutti_options_into *into, const char *where
                                tutti_failure *err);
 /* True if the field has its default. */
 bool tutti_options_is_initial(const tutti_field *field, const void *target);
-/* Copies the value of one field, which lies at `from`, to its place in another struct. */
+/* Copies the value of one field, stored at `from`, to the field's place in the struct `target`. */
 void tutti_options_give(const tutti_field *field, const void *from, void *target);
 /* Prints every field of the struct as YAML (nested by dots), in table order. Reading it back gives the same struct. */
 void tutti_options_print(const tutti_field_table *table, const void *target, tutti_strbuf *out);

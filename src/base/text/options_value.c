@@ -141,7 +141,7 @@ tutti_status tutti_option_read_value(const tutti_field *field, const char *text,
     case TUTTI_FIELD_PAIRS: return tutti_option_read_texts(field, text, arena, to, err);
     case TUTTI_FIELD_REALS: break;
     }
-    /* a list as one text, as --set has it: "10, 20" or "[10, 20]" */
+    /* --set gives a list as one text: "10, 20" or "[10, 20]" */
     tutti_yaml *y = NULL;
     tutti_strbuf sb = {0};
     tutti_strbuf_printf(&sb, text[0] == '[' ? "%s" : "[%s]", text);

@@ -127,7 +127,7 @@ static double factor_of(char letter)
     return 0;
 }
 
-static const double MOST_FIGURE = 1e30, MOST_SECONDS = 1e6; /* no machine has larger figures */
+static const double MOST_FIGURE = 1e30, MOST_SECONDS = 1e6; /* larger values are refused, because no machine has them */
 
 tutti_status tutti_sourced_number(const tutti_sourced *s, const tutti_sourced_line *line, const char *unit, double *out,
                                   tutti_failure *err)

@@ -22,8 +22,9 @@ typedef struct {
     tutti_yaml *y;
     yaml_parser_t *parser;
     tutti_failure *err;
-    tutti_yaml_node *open[MAX_DEPTH], *last[MAX_DEPTH]; /* open containers and their newest child */
-    const char *key[MAX_DEPTH];                         /* map: a key that has no value yet */
+    tutti_yaml_node *open[MAX_DEPTH], *last[MAX_DEPTH]; /* open: the containers that are not closed yet; last: the
+                                                         * newest child of each */
+    const char *key[MAX_DEPTH];                         /* for each open map: the key that waits for its value */
     int depth, nnodes;
     bool stream_done, seen_document;
 } reader;
