@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dataset.h: data sets: samples with labels, their order, and batches that are loaded ahead of compute.
  *
- * Each set has a row (dataset_table.c). A set holds bytes in memory or reads each sample when it is asked for
+ * Each set is a row of a table (dataset_table.c). A set holds bytes in memory or reads each sample when it is asked for
  * (`images`). `digits`, `shapes` and `noise` generate their bytes with whole numbers, so that a seed gives the same
  * bytes on every machine. `mnist`, `idx`, `cifar10`, `npy` and `csv` read files; the last two may hold floats instead
  * of bytes. Order and augmentation are pure functions of (seed, epoch, sample): they are the same on any number of
@@ -16,8 +16,8 @@
 
 typedef struct tutti_dataset tutti_dataset;
 
-/* How a training sample changes from epoch to epoch: cropped at another place, or mirrored. auto: as the set is usually
- * trained on. The order is that of the job key data.augment. */
+/* How a training sample changes from epoch to epoch: cropped at another place, or mirrored. auto: the augmentation that
+ * is usual for the set. The values are in the order of the words of the job key data.augment. */
 typedef enum {
     TUTTI_AUGMENT_AUTO,
     TUTTI_AUGMENT_NONE,
@@ -33,7 +33,7 @@ typedef struct {
     const char *set;  /* "digits", "mnist", ... */
     const char *path; /* folder of files, or NULL */
     uint64_t seed;    /* seed of generated sets */
-    /* generated sets: how many to generate (0 = the row's number); sets from files: use only the first ones (0 =
+    /* generated sets: how many to generate (0 = the set's default); sets from files: use only the first samples (0 =
      * all) */
     int64_t train_samples, test_samples;
     tutti_shape shape;   /* noise: shape of a sample */
@@ -42,7 +42,7 @@ typedef struct {
     int augment;         /* a tutti_augment; changes only training samples */
     int64_t first_label; /* sets from files except images: the label of class 0 in the files */
     bool skip_bad;       /* images: a file that cannot be read is replaced instead of ending the run */
-    /* normalise byte / 255, or the set's floats; one number, or one for each channel; none = the row's numbers */
+    /* normalise byte / 255, or the set's floats; one number, or one for each channel; none = the set's default */
     tutti_reals mean, std;
     bool label_last; /* csv: the label is the last column, not the first */
     int header;      /* csv: a tutti_header: whether the first line has names */
@@ -67,7 +67,7 @@ int tutti_dataset_nclasses(const tutti_dataset *d);
 /* Returns what a user should know about the files, without a newline: "21 pictures of 3 classes; 3 files left out
  * (...)"; "" if there is nothing unusual. */
 const char *tutti_dataset_notes(const tutti_dataset *d);
-/* The numbers that normalise samples, one for each channel; returns how many. */
+/* Sets *mean and *std to the numbers that normalise samples, one for each channel; returns how many. */
 int tutti_dataset_normal(const tutti_dataset *d, const double **mean, const double **std);
 /* True if a sample's numbers are floats of the file instead of bytes: (number - mean) / std. */
 bool tutti_dataset_holds_numbers(const tutti_dataset *d);
@@ -79,7 +79,7 @@ const char *tutti_dataset_largest_label(const tutti_dataset *d);
 /* Checks a config without opening a file: TUTTI_ERR_USAGE for an unknown set, a count below 0, a key that is missing or
  * would have no effect. The message begins with the job's key: "data.path: ...". */
 tutti_status tutti_dataset_check(const tutti_dataset_config *config, tutti_failure *err);
-bool tutti_dataset_reads_files(const char *set); /* false also for an unknown set */
+bool tutti_dataset_reads_files(const char *set); /* true if the set reads files; false also for an unknown set */
 /* Returns the name of the i-th row, for messages and --help; NULL past the end. */
 const char *tutti_dataset_name_at(int i);
 
@@ -112,8 +112,8 @@ int64_t tutti_sample_order_at(uint64_t seed, int64_t epoch, int64_t count, bool 
  * over all ranks; these are positions [s % steps_per_epoch * batch, ...) of epoch s / steps_per_epoch with
  * steps_per_epoch = count / batch (the rest of an epoch is dropped). This rank gets samples [first, first + n) of that
  * batch. */
-/* Batches that the loader fills beyond the batch that the caller holds. A share is asked for only when all batches but
- * this many have been taken. */
+/* Batches that the loader fills beyond the batch that the caller holds. `deal` is asked for a share only when all
+ * batches but this many have been taken. */
 enum { TUTTI_LOADER_AHEAD = 2 };
 typedef struct tutti_loader tutti_loader;
 typedef struct {

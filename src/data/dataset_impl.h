@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dataset_impl.h: the row of the table of data sets: functions that a set fills in, private to src/data.
  *
- * A set either holds bytes (count samples of C*H*W unsigned bytes and one label each; MNIST: 47 MB). Loading a batch
- * turns them into floats through a table of 256 entries for each channel, so that a byte gives the same float
- * everywhere. Or it holds floats, or it has `read`. */
+ * A set holds bytes (count samples of C*H*W unsigned bytes and one label each; MNIST: 47 MB), or it holds floats, or it
+ * has `read`. Loading a batch turns bytes into floats through a table of 256 entries for each channel, so that a byte
+ * gives the same float everywhere. */
 #ifndef TUTTI_DATASET_IMPL_H
 #define TUTTI_DATASET_IMPL_H
 
@@ -20,16 +20,16 @@ struct tutti_dataset {
     tutti_shape shape; /* shape of one sample */
     int64_t count;
     int nclasses, nchannels;
-    bool crop, flip; /* augmentations of this split */
+    bool crop, flip; /* true if samples of this split are cropped, or mirrored */
     double mean[TUTTI_MAX_CHANNELS], std[TUTTI_MAX_CHANNELS];
     bool skip_bad;
     int64_t nstored;                  /* number of samples; in a set of bytes, sample i is stored sample i % nstored */
     void *own;                        /* what the set's `open` stores for its `read` */
     char notes[TUTTI_MAX_NOTES];      /* text of tutti_dataset_notes; may be empty */
     char largest_at[TUTTI_MAX_NOTES]; /* text of tutti_dataset_largest_label; may be empty */
-    /* the following are for sets of bytes */
+    /* the following fields are for sets of bytes */
     int64_t channel_bytes;
-    float (*normal)[256]; /* per channel: (byte / 255 - mean) / std */
+    float (*normal)[256]; /* for each channel, the float of each byte: (byte / 255 - mean) / std */
     uint8_t *pixels;      /* bytes of the stored samples; freed with free(), unless they lie in a block; NULL for sets
                            * of floats */
     float *numbers;       /* sets of floats, instead of pixels: (C, H, W) for each sample; owned as pixels are */
@@ -51,7 +51,8 @@ struct tutti_dataset_row {
     /* Fills shape, count, nclasses, and for a set of bytes pixels and labels. d is zeroed before; on failure the caller
      * destroys it. */
     tutti_status (*open)(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d, tutti_failure *err);
-    /* The following functions are for sets that hold no bytes; else NULL. A reader's state belongs to one thread. */
+    /* The following functions are for sets that hold no bytes; other sets have NULL. A reader's state belongs to one
+     * thread. */
     void (*close)(tutti_dataset *d);
     void *(*reader_open)(const tutti_dataset *d);
     void (*reader_close)(void *reader);

@@ -137,7 +137,7 @@ tutti_status tutti_dataset_take(const tutti_dataset_config *config, tutti_split 
     return TUTTI_OK;
 }
 
-/* Checks the count: one number for all channels or one for each; none: the row's. */
+/* Checks how many numbers the job gives: none (the set's default), one for all channels, or one for each channel. */
 static tutti_status count_check(const char *key, int n, int nchannels, tutti_failure *err)
 {
     if (n <= 1 || n == nchannels) return TUTTI_OK;
@@ -145,7 +145,8 @@ static tutti_status count_check(const char *key, int n, int nchannels, tutti_fai
                       key, n, nchannels);
 }
 
-/* Picks the given numbers (none, one, or one for each channel); without any, the row's: one, or three. */
+/* Writes to `out` the given numbers (one, or one for each channel); if none are given, the set's default (one or three
+ * numbers). */
 static void normal_pick(const tutti_reals *given, const double row[3], int nchannels, double *out)
 {
     const int nrow = row[1] > 0 ? 3 : 1;

@@ -53,7 +53,7 @@ static tutti_status begin_member(tutti_gunzip *g, tutti_failure *err)
     return inflateReset(s) == Z_OK ? TUTTI_OK : tutti_fail(err, TUTTI_ERR_FAILED, "zlib cannot begin anew");
 }
 
-/* Turns inflate's code into a status: fine, or the failure. */
+/* Turns inflate's return code into TUTTI_OK or a failure. */
 static tutti_status judge(const tutti_gunzip *g, int code, tutti_failure *err)
 {
     if (code == Z_MEM_ERROR) return tutti_fail(err, TUTTI_ERR_FAILED, "no memory to unpack it");

@@ -18,7 +18,7 @@ tutti_status tutti_gunzip_open(const char *path, tutti_gunzip **out, tutti_failu
  * it. */
 tutti_status tutti_gunzip_read(tutti_gunzip *g, void *into, int64_t n, int64_t *got, tutti_failure *err);
 bool tutti_gunzip_is_packed(const tutti_gunzip *g);
-int64_t tutti_gunzip_file_bytes(const tutti_gunzip *g); /* size of the file when it was opened */
+int64_t tutti_gunzip_file_bytes(const tutti_gunzip *g); /* returns the size of the file when it was opened */
 void tutti_gunzip_close(tutti_gunzip *g);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* loader.c: the loader: threads fill a ring of batches ahead of compute.
  *
- * Work is dealt in tickets: ticket t is a run of samples of batch t / nparts, so several threads fill one batch
+ * Work is split into tickets: ticket t is a run of samples of batch t / nparts, so several threads fill one batch
  * together; it does not matter which thread takes which ticket. Invariants: `taken` batches were handed out, and a
- * ticket is dealt only while its batch is below taken + NSLOTS - 1: so the slot of the batch that the caller still
+ * thread gets a ticket only while its batch is below taken + NSLOTS - 1: so the slot of the batch that the caller still
  * holds is never written. A batch is handed out when all its parts are done. The lock guards next, taken, stopping and
- * the members of slots, but not the samples: these belong to the threads until ndone is full, and to the caller
- * afterwards. The samples of a batch are decided when its first ticket is dealt. The threads block all signals, so that
+ * the members of slots, but not the samples: these belong to the threads until ndone reaches nparts, and to the caller
+ * afterwards. The samples of a batch are decided when its first ticket is taken. The threads block all signals, so that
  * only the main thread is asked for an orderly end. */
 #include <pthread.h>
 #include <stdlib.h>
@@ -81,7 +81,7 @@ static void part_fill(const tutti_loader *l, tutti_reader *reader, int64_t ticke
     }
 }
 
-/* Begins the batch of this number: decides its samples. */
+/* Begins batch `number`: determines which samples it has. */
 static void batch_begin(tutti_loader *l, int64_t number)
 {
     slot *s = &l->ring[number % NSLOTS];

@@ -50,7 +50,7 @@ tutti_status tutti_image_decode(tutti_image *im, const tutti_view *view, tutti_p
 
 /* Resamples by a triangle filter, as wide as a pixel of the output or the input, whichever is larger (Pillow's
  * BILINEAR): along y, then along x. out: three planes of y.out x x.out floats, byte * scale[c] + shift[c], mirrored
- * left to right if asked. */
+ * left to right if `mirrored`. */
 typedef struct tutti_resampler tutti_resampler;
 tutti_resampler *tutti_resampler_create(void); /* makes a resampler with its buffers */
 void tutti_resampler_destroy(tutti_resampler *r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pictures.c: turns picture files into samples for `tutti infer`, as the test samples of a set are. */
+/* pictures.c: turns picture files into samples for `tutti infer`, in the same way as the test samples of a set. */
 #include "pictures.h"
 
 #include <stdlib.h>
@@ -69,7 +69,7 @@ void tutti_pictures_destroy(tutti_pictures *p)
     free(p);
 }
 
-/* ---- sets of bytes ---- */
+/* ---- pictures for sets of bytes ---- */
 
 /* Pillow's "L": the weights of ITU-R 601-2, in 65,536ths. Grey pixels are not changed. */
 static uint8_t grey_of(const uint8_t *rgb)
@@ -77,7 +77,7 @@ static uint8_t grey_of(const uint8_t *rgb)
     return (uint8_t)((rgb[0] * 19595 + rgb[1] * 38470 + rgb[2] * 7471 + 0x8000) >> 16);
 }
 
-/* Uses the same arithmetic as the set's table of bytes, so that the same bits come out. */
+/* Normalises pixels with the same arithmetic as the set's table of bytes, so that the same bits come out. */
 static void normalise(const tutti_dataset *d, const tutti_pixels *in, float *sample)
 {
     const int64_t height = d->shape.dim[1], width = d->shape.dim[2];

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pictures.h: pictures that belong to no data set, for `tutti infer`: found, decoded, made samples; names of classes.
+/* pictures.h: finds and decodes pictures that belong to no data set and makes samples of them, for `tutti infer`; reads
+ * names of classes.
  *
- * For the set `images`, a picture of any size is decoded, resized and cropped as a test sample is. For sets of bytes it
- * must have their size. A coloured picture becomes grey if they have one channel (Pillow's "L"); a grey one gets three
- * equal channels if they have three. No file of the set itself is opened, except for names of classes. Threads:
- * owner. */
+ * For the set `images`, a picture of any size is decoded, resized and cropped as a test sample is. For a set of bytes,
+ * the picture must have the size of the set's samples. A coloured picture becomes grey if the samples have one channel
+ * (Pillow's "L"); a grey picture gets three equal channels if they have three. No file of the set itself is opened,
+ * except for names of classes. Threads: owner. */
 #ifndef TUTTI_DATA_PICTURES_H
 #define TUTTI_DATA_PICTURES_H
 

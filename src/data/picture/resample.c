@@ -84,7 +84,7 @@ static void weights_fill(float *weight, int first, int end, double middle, doubl
     }
 }
 
-/* backwards: output pixels from right to left. */
+/* Computes the taps of an axis. backwards: output pixels from right to left. */
 static void taps_fill(axis_taps *t, const tutti_axis *a, bool backwards)
 {
     const size_t out = ((size_t)a->out + TUTTI_RESAMPLE_GROUP - 1) / TUTTI_RESAMPLE_GROUP * TUTTI_RESAMPLE_GROUP;

@@ -36,7 +36,8 @@ static void plane_view(const uint8_t *from, int64_t height, int64_t width, view 
     }
 }
 
-/* Reads a sample of floats, moved and mirrored as bytes are; outside there is the number 0, as for a byte of 0. */
+/* Reads a sample of floats, moved and mirrored as bytes are; outside the stored sample the number is 0, as for a byte
+ * of 0. */
 static void numbers_read(const tutti_dataset *d, view v, const float *from, float *sample)
 {
     const int64_t height = d->shape.ndims == 3 ? d->shape.dim[1] : 1, width = d->channel_bytes / height;

@@ -3,9 +3,9 @@
  * (coarse, fine) and 3 x 32 x 32 bytes, red, green, blue.
  *
  * Training samples of cifar10 are those of all files data_batch_N.bin, in the order of N, test samples those of
- * test_batch.bin; cifar100 has train.bin and test.bin. They lie in the folder itself or in the folder that the archive
- * unpacks to. A file may hold any whole number of records, and labels may have any value: a set that somebody else made
- * in this form has as many classes as the largest label says. */
+ * test_batch.bin; cifar100 has train.bin and test.bin. The files lie in the folder itself or in the folder that the
+ * archive unpacks to. A file may hold any whole number of records, and labels may have any value: a set that somebody
+ * else made in this form has as many classes as the largest label says. */
 #include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* idx_find.c: finds the files of an IDX set by their names, as MNIST's mirrors and torchvision have them.
  *
- * A folder that holds them: PATH, PATH/raw, PATH/gzip, or PATH/NAME/raw (torchvision's root). A file:
- * [PREFIX-]SPLIT-WHAT-idxN-ubyte[.gz], with '.' instead of '-' before "idx", or a folder of that name with the file in
- * it. SPLIT is train, t10k or test. If one folder has several prefixes (EMNIST has six), they are several sets:
- * PATH/PREFIX then chooses one. */
+ * The files lie in the folder PATH, PATH/raw, PATH/gzip, or PATH/NAME/raw (torchvision's root). A file has the name
+ * [PREFIX-]SPLIT-WHAT-idxN-ubyte[.gz], with '.' instead of '-' before "idx", or lies in a folder of that name. SPLIT is
+ * train, t10k or test. If one folder has several prefixes (EMNIST has six), they are several sets: PATH/PREFIX then
+ * chooses one. */
 #include <ctype.h>
 #include <dirent.h>
 #include <stdlib.h>
@@ -35,8 +35,8 @@ static bool is_packed(const char *name)
     return n > 3 && !strcmp(name + n - 3, ".gz");
 }
 
-/* Names in a folder that have that form, in the order of preference: without a prefix, unpacked, by bytes. Two
- * characters in front of each name make this order when the names are sorted. */
+/* The names in a folder that have the form of an IDX file's name, in the order of preference: without a prefix,
+ * unpacked, by bytes. Two characters in front of each name make this order when the names are sorted. */
 enum { SIGNS = 2 };
 static int by_bytes(const void *a, const void *b)
 {
@@ -103,7 +103,8 @@ static char *find_in(const wish *w, tutti_failure *err)
     return path.length ? tutti_strbuf_detach(&path) : NULL;
 }
 
-/* Lists PATH, PATH/raw, PATH/gzip and each existing PATH/NAME/raw; returns how many stand before the last kind. */
+/* Lists PATH, PATH/raw, PATH/gzip and each existing PATH/NAME/raw; returns the number of places before the first
+ * PATH/NAME/raw. */
 static int64_t list_places(const char *path, tutti_names *out)
 {
     static const char *const inner[] = {"raw", "gzip"};

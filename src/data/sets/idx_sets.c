@@ -28,7 +28,7 @@ static void say_place(const void *file, int64_t i, tutti_strbuf *words)
     tutti_strbuf_printf(words, "byte %lld", (long long)(((const tutti_idx *)file)->header_bytes + i));
 }
 
-/* nclasses 0: the labels give the number. */
+/* Checks the labels of a file. nclasses 0: the labels give the number of classes. */
 static tutti_status labels_check(const tutti_idx *labels, const char *path, int nclasses, tutti_failure *err)
 {
     for (int64_t i = 0; i < labels->nbytes && nclasses; i++)
@@ -47,7 +47,7 @@ static tutti_status pair_check(const tutti_idx *images, const char *image_path, 
     return labels_check(labels, label_path, nclasses, err);
 }
 
-/* (N, a) -> (1, 1, a); (N, a, b) -> (1, a, b); (N, a, b, c) -> (a, b, c). */
+/* Returns the shape of a sample: (N, a) -> (1, 1, a); (N, a, b) -> (1, a, b); (N, a, b, c) -> (a, b, c). */
 static tutti_shape sample_shape(const tutti_idx *images)
 {
     tutti_shape shape = {.ndims = 3, .dim = {1, 1, 1}};
@@ -72,7 +72,7 @@ static int32_t *labels_widen(const tutti_idx *labels)
     return wide;
 }
 
-/* side 0: any shape; nclasses 0: the labels give the number. */
+/* Opens a pair of files. side 0: samples of any shape; nclasses 0: the labels give the number of classes. */
 static tutti_status pair_open(const tutti_dataset_config *config, tutti_split split, int nclasses, int64_t side,
                               tutti_dataset *d, tutti_failure *err)
 {
@@ -109,8 +109,8 @@ static tutti_status open_idx(const tutti_dataset_config *config, tutti_split spl
     return pair_open(config, split, 0, 0, d, err);
 }
 
-/* Each line belongs to a class, in the order of their labels: the label and the codes of one letter or several, "1 65
- * 97". */
+/* Reads names of classes from `text`. Each line belongs to a class, in the order of their labels. It has the label and
+ * the codes of one letter or several: "1 65 97". */
 static tutti_status read_mapping(const char *path, const char *text, int64_t first_label, tutti_names *out,
                                  tutti_failure *err)
 {

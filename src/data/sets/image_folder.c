@@ -147,7 +147,8 @@ static void take_file(walking *w, const char *name)
     tutti_names_add(w->out, w->path.text + w->bare);
 }
 
-/* w->path holds the folder's path before and after the call. out NULL: files are only counted. */
+/* Lists the entries of a folder. w->path holds the folder's path before and after the call. out NULL: files are only
+ * counted. */
 static tutti_status list_folder(walking *w, tutti_names *folders, tutti_failure *err)
 {
     const size_t length = w->path.length;
@@ -224,7 +225,7 @@ static tutti_status read_classes(const char *path, tutti_names *out, tutti_left_
     return st;
 }
 
-/* ---- the set ---- */
+/* ---- the folder of a set ---- */
 
 static char *path_join(const char *a, const char *b)
 {
@@ -233,7 +234,7 @@ static char *path_join(const char *a, const char *b)
     return tutti_strbuf_detach(&path);
 }
 
-/* Returns PATH/train, or PATH/test or PATH/val; the caller frees it. */
+/* Returns PATH/train, or, for a test set, PATH/test or PATH/val; the caller frees it. */
 static tutti_status top_find(const char *path, bool train, char **out, tutti_failure *err)
 {
     static const char *const names[] = {"train", "test", "val"};
@@ -306,7 +307,7 @@ static int32_t class_find(const tutti_image_folder *f, const char *name)
     return at ? (int32_t)(at - (const char *const *)f->classes) : -1;
 }
 
-/* For a test set, takes the folders that train has too; it need not have all of them. */
+/* Adds the classes. A test set has folders for classes of train only; it need not have a folder for each class. */
 static tutti_status classes_add(tutti_image_folder *f, tutti_failure *err)
 {
     tutti_names found = {0};

@@ -22,10 +22,10 @@ typedef struct {
     struct {
         char ending[TUTTI_LEFT_OUT_ENDING]; /* ".webp", or words for several endings */
         int64_t n;
-    } kind[TUTTI_LEFT_OUT_KINDS]; /* the last entry: all further endings */
+    } kind[TUTTI_LEFT_OUT_KINDS]; /* the last entry counts all further endings */
     int nkinds;
     int64_t n;        /* number of files, of all kinds */
-    int64_t npicture; /* how many of them a converter can turn into pictures */
+    int64_t npicture; /* number of left-out files that a converter can turn into pictures */
     int64_t ntaken;   /* pictures with another ending that were taken */
 } tutti_left_out;
 /* Appends "3 files left out (.webp 2, .gif 1): convert them to JPEG or PNG", or "no file left out". */

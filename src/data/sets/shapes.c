@@ -17,7 +17,7 @@ enum {
     PIXELS = SIDE * SIDE,
     SUB = 4,          /* lines in each pixel */
     FULL = SUB * 256, /* coverage of a pixel that lies fully inside */
-    MAX_POINTS = 48,  /* the longest outline, the ring, has 36 */
+    MAX_POINTS = 48,  /* most points of an outline; the longest outline, the ring, has 36 */
     ONE = 65536,      /* 1 in Q16 */
 
     /* How hard the set is; bench/mnist/NOTES.md has the results measured with these numbers. */

@@ -42,7 +42,7 @@ static tutti_status refuse(const table *t, int64_t column, const char *what, con
                       column, what, remedy);
 }
 
-/* ---- lines ---- */
+/* ---- reading lines ---- */
 
 /* Reads the next line without its newline; *there is false at the end of the file. */
 static tutti_status next_line(table *t, bool *there)
@@ -76,7 +76,7 @@ static tutti_status next_line(table *t, bool *there)
     return TUTTI_OK;
 }
 
-/* ---- cells ---- */
+/* ---- reading cells ---- */
 
 /* Reads the cell at *at without quotes and spaces around it. *at moves behind the comma, or becomes NULL at the end of
  * the line. cell: room for MAX_CELL bytes; false: the quotes do not end, or the text is too long for a number. */
@@ -183,9 +183,10 @@ static tutti_status take_line(table *t)
     return st;
 }
 
-/* ---- the header ---- */
+/* ---- the line of column names ---- */
 
-/* True for a line of column names: none of its cells is a number. A line with both is neither header nor sample. */
+/* True for a line of column names: none of its cells is a number. A line that mixes names and numbers is neither header
+ * nor sample. */
 static tutti_status is_header(table *t, bool *is)
 {
     const char *at = t->text.text;
@@ -223,7 +224,7 @@ static tutti_status read_lines(table *t, int64_t wanted)
     return st;
 }
 
-/* ---- the set ---- */
+/* ---- finding the file and opening the set ---- */
 
 /* Returns the length of what stands before "SPLIT.csv" or "SPLIT.csv.gz" in a name: NAME_, NAME- or nothing; -1: the
  * name has another form. */

@@ -45,9 +45,9 @@ static tutti_status read_exactly(const reader *r, void *into, int64_t n)
     return st;
 }
 
-/* ---- the header ---- */
+/* ---- reading the header of a file ---- */
 
-/* Returns what stands behind 'key': in the literal; NULL: nothing. */
+/* Returns the text behind 'key': in the header's Python literal; NULL if the key is missing. */
 static const char *value_of(const char *text, const char *key)
 {
     const char *at = strstr(text, key);
@@ -207,7 +207,7 @@ static tutti_status take_labels(const reader *r, const array *a, const uint8_t *
     return TUTTI_OK;
 }
 
-/* ---- the set ---- */
+/* ---- finding the files and opening the set ---- */
 
 static tutti_status sample_shape(const reader *r, const array *a, tutti_shape *out)
 {
