@@ -121,7 +121,7 @@ static void list_group(const int32_t *members, int n, tutti_strbuf *out)
     tutti_strbuf_puts(out, n > MOST_RANKS_LISTED ? ", ...]" : "]");
 }
 
-/* The names are those of PyTorch's record_param_comms. */
+/* Writes the arguments of a collective, under the names of PyTorch's record_param_comms. */
 static void put_collective(printer *p, const tutti_span_label *label, int rank)
 {
     tutti_json *j = &p->json;

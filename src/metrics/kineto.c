@@ -39,7 +39,7 @@ typedef struct {
     int *nspans_of; /* per layer: number of operators */
 } reader;
 
-/* --- parameters by their operators --- */
+/* --- which inputs of an operator are parameters --- */
 
 static const struct {
     const char *operator;
@@ -78,7 +78,8 @@ static int64_t bytes_of_type(const char *type)
     return 0;
 }
 
-/* Computes bytes: [64, 3, 7, 7] of "float"; [] -> 0: the input was not given. False: this is no shape. */
+/* Computes the bytes of an input: [64, 3, 7, 7] of "float". [] gives 0: the input was not given. Returns false if dims
+ * is no shape. */
 static bool read_shape(const cJSON *dims, const cJSON *type, double *bytes)
 {
     double n = cJSON_GetArraySize(dims) > 0 ? (double)bytes_of_type(cJSON_GetStringValue(type)) : 0;
@@ -309,8 +310,8 @@ static int by_sequence(const void *a, const void *b)
     return (x->begin_us < y->begin_us) - (x->begin_us > y->begin_us);
 }
 
-/* An operator that makes no node of the graph has the number of the next operator that does: so among all operators
- * with a number, the last made the node. */
+/* Adds backward passes. An operator that makes no node of the autograd graph has the sequence number of the next
+ * operator that makes one. So among all operators with a number, the last made the node. */
 static tutti_status add_backward(reader *r)
 {
     span **made = tutti_alloc(sizeof *made * (size_t)(r->nspans + 1));

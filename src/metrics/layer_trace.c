@@ -186,7 +186,7 @@ static tutti_status fail_spread(const reader *r, int value, const char *word, co
                       word, why);
 }
 
-/* Reads the ratios behind the key. */
+/* Reads the ratios that follow the key step_spread. */
 static tutti_status read_spread(const reader *r, const char *at, const char *end, tutti_step_spread *out)
 {
     if (out->n)
@@ -213,7 +213,7 @@ static tutti_status read_spread(const reader *r, const char *at, const char *end
     return TUTTI_OK;
 }
 
-/* Reads "# key seconds", or the spread; all other such lines are for people. */
+/* Reads "# key seconds", or the spread; all other lines with # are for people. */
 static tutti_status read_note(const reader *r, const char *line, const char *end, tutti_layer_trace *t)
 {
     char text[MAX_WORD], key[MAX_WORD] = "", rest[MAX_WORD] = "";

@@ -38,7 +38,8 @@ void tutti_metrics_close(tutti_metrics *m); /* NULL is accepted */
  * 1708.02983), so that a run can be compared with the paper's tables, and three more that the paper leaves out.
  *
  * The whole time between two readings of the clock is charged to one part. So the parts sum to the wall time, nothing
- * is counted twice, and time without a name is `other`. A charge reads the clock once. Threads: owner. */
+ * is counted twice, and time that belongs to no other part is `other`. A charge reads the clock once. Threads:
+ * owner. */
 
 typedef enum {
     TUTTI_COST_DATA,         /* compute waits for a batch */
@@ -62,7 +63,7 @@ typedef struct {
     int64_t charged_ns; /* the time (tutti_clock_ns) up to which everything is charged */
 } tutti_cost;
 
-/* Charging starts at now_ns. */
+/* Starts charging at now_ns. */
 void tutti_cost_begin(tutti_cost *c, int64_t now_ns);
 /* Charges the time since the last charge to this part; returns the time now. */
 int64_t tutti_cost_charge(tutti_cost *c, tutti_cost_part part);
@@ -113,20 +114,20 @@ typedef struct {
     int64_t last_step, end_step;
     char weights[32];
     bool has_ended; /* the run ended with its last step, not by a signal */
-    /* has_diverged: loss or weights were not finite any more; ended_so: that ended the run */
+    /* has_diverged: loss or weights were not finite any more; ended_so: this ended the run */
     bool has_diverged, ended_so;
     int64_t diverged_step; /* the step at which the run diverged */
     double seconds;        /* seconds in the last line of a test that has them */
-    int nstretches;        /* number of processes that the run took */
+    int nstretches;        /* number of processes, one after the other, that the run took */
     char *bound;           /* how the last process bound its ranks; NULL: it did not */
-    char *staleness;       /* what the last process said of staleness; NULL = nothing */
+    char *staleness;       /* text of the last process about staleness; NULL = none */
 } tutti_run_lines;
 
 /* Reads a file. A torn last line (the run was killed) is ignored; any other line must be JSON: TUTTI_ERR_DATA. The
  * caller releases *out in any case. */
 tutti_status tutti_run_lines_read(const char *path, tutti_run_lines *out, tutti_failure *err);
 void tutti_run_lines_release(tutti_run_lines *r);
-/* True if the file says that the run has ended with this step, by a signal or not. False if it is missing. */
+/* True if the file says that the run has ended with this step, by a signal or not. False if the file is missing. */
 bool tutti_run_lines_end_at(const char *path, int64_t step);
 
 /* Numbers of a run as event files, which TensorBoard and the trackers that sync with it read.

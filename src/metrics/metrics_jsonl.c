@@ -22,7 +22,7 @@ struct tutti_metrics {
 
 static const size_t MAX_METRICS_BYTES = (size_t)1 << 32;
 
-/* True if a line stays. Lines without a step (this version writes none) are kept. */
+/* True if a line stays in the file when a run is resumed. Lines without a step (this version writes none) are kept. */
 static bool keeps(const char *line, size_t nbytes, int64_t last_step)
 {
     cJSON *root = tutti_json_parse(line, nbytes);
@@ -100,7 +100,7 @@ tutti_status tutti_metrics_write(tutti_metrics *m, const char *event, const tutt
     add_nan_list(&j, metrics, n);
     tutti_json_close(&j, '}');
     tutti_strbuf_puts(&m->line, "\n");
-    if (!tutti_file_is_there(m->fd, m->path)) /* otherwise the lines would be lost */
+    if (!tutti_file_is_there(m->fd, m->path)) /* lines written to a removed file would be lost */
         return tutti_fail(err, TUTTI_ERR_FAILED, "%s: was removed, renamed or replaced while it was written", m->path);
     return tutti_file_write_all(m->fd, m->path, m->line.text, m->line.length, err);
 }

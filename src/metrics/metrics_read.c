@@ -83,7 +83,8 @@ static const char *words(const cJSON *line, const char *key)
 static void take_seconds(reader *c, const cJSON *line, int64_t step)
 {
     c->r->seconds =
-        c->before + number(line, "train_seconds", number(line, "seconds", 0)); /* earlier versions have only this key */
+        /* files of earlier versions have only `seconds` */
+        c->before + number(line, "train_seconds", number(line, "seconds", 0));
     c->told_step = step;
 }
 
@@ -128,7 +129,7 @@ static void take_place(tutti_run_way *w, const cJSON *line, int64_t step)
     add_point(&w->y, (double)step, number(line, "y", (double)NAN));
 }
 
-/* Lines of a step come in the order of the ranks, from 0. */
+/* Adds a worker's line. The lines of a step come in the order of the ranks, from 0. */
 static void take_worker(tutti_run_lines *r, const cJSON *line, int64_t step)
 {
     const int rank = (int)number(line, "rank", -1);
@@ -237,7 +238,7 @@ tutti_status tutti_run_lines_read(const char *path, tutti_run_lines *out, tutti_
 bool tutti_run_lines_end_at(const char *path, int64_t step)
 {
     tutti_run_lines lines;
-    (void)tutti_run_lines_read(path, &lines, NULL); /* without lines there is no end */
+    (void)tutti_run_lines_read(path, &lines, NULL); /* a file that cannot be read gives no lines, and so no end */
     const bool found = lines.end_step == step;
     tutti_run_lines_release(&lines);
     return found;

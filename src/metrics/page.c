@@ -32,7 +32,7 @@ static const char dark[] = "@media(prefers-color-scheme:dark){body{color:#ddd;ba
                            "figure svg{fill:#ddd}.grid{stroke:#33373d}.axis{stroke:#999}.quiet{fill:#999}"
                            "svg path,svg rect,svg circle{filter:brightness(1.3)}.bad{color:#ff8a80}}";
 
-/* ---- elements ---- */
+/* ---- pages and their elements ---- */
 
 tutti_page tutti_page_begin(const char *title, const char *heading, tutti_strbuf *out)
 {
@@ -110,7 +110,8 @@ void tutti_page_legend(tutti_page *p, const char *const *names, const int *colou
 
 /* ---- tables ---- */
 
-/* of: td, th. The head of its column gives the kind: n numbers, t words, w many words. */
+/* Opens a cell. of: its tag, td or th. The column's head gives the kind of the cell: n numbers, t words, w many
+ * words. */
 static void open_cell(tutti_page *p, const char *of)
 {
     static const char *const class_of[] = {"", " class=\"t\"", " class=\"t w\""};

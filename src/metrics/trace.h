@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace.h: traces of a run: layer traces of six columns, spans of all ranks, and what PyTorch's profiler writes of
- * both. */
+/* trace.h: traces of a run: layer traces of six columns, spans of all ranks, and the traces that PyTorch's profiler
+ * writes. */
 #ifndef TUTTI_TRACE_H
 #define TUTTI_TRACE_H
 
@@ -13,8 +13,8 @@
 #include "../base/text/strbuf.h"
 #include "tutti/failure.h"
 
-/* How steps that do the same differ in time: the time of each step divided by the mean of all, in order. Threads:
- * shared (pure). */
+/* How steps that do the same work differ in time: the time of each step divided by the mean of all, in ascending order.
+ * Threads: shared (pure). */
 
 enum { TUTTI_SPREAD_MOST = 33 }; /* number of ratios that are kept: 32 equal parts of the steps */
 #define TUTTI_SPREAD_LEAST_RATIO 1e-5
@@ -26,7 +26,8 @@ typedef struct {
 } tutti_step_spread;
 
 /* Computes the spread of n steps from their seconds >= 0, which are sorted in place. Of many steps it keeps the ratios
- * that divide them into 32 equal parts. Not known: fewer than two steps, or no step that takes any time. */
+ * that divide them into 32 equal parts. The spread is not known if there are fewer than two steps, or if no step takes
+ * any time. */
 void tutti_step_spread_take(double *seconds, size_t n, tutti_step_spread *out);
 
 /* Returns the ratio that a share `at` (0 to 1) of the steps stays below: linear between two ratios, the least at 0, the
@@ -75,7 +76,8 @@ void tutti_layer_trace_print_rates(double update_s_per_element, double load_s_pe
 void tutti_layer_trace_print_spread(const tutti_step_spread *spread, tutti_strbuf *out);
 /* True if the file begins like a layer trace: its first words are Id and Name. */
 bool tutti_layer_trace_is(const char *path);
-/* TUTTI_ERR_DATA names line and column: "layers.txt: line 3: Backward: 'x' is no time in microseconds". */
+/* Parses a layer trace. TUTTI_ERR_DATA names line and column: "layers.txt: line 3: Backward: 'x' is no time in
+ * microseconds". */
 tutti_status tutti_layer_trace_parse(const char *name, const char *text, size_t nbytes, tutti_layer_trace *out,
                                      tutti_failure *err);
 tutti_status tutti_layer_trace_read(const char *path, tutti_layer_trace *out, tutti_failure *err);
@@ -139,7 +141,7 @@ typedef struct {
     const char *name;
     tutti_track track;
     bool numbered; /* the step is part of the name: "ProfilerStep#7" */
-    /* what is exchanged; collective, as schedules name it: NULL = nothing */
+    /* the collective of an exchange, as schedules name it (NULL = nothing is exchanged), and its algorithm */
     const char *collective, *algorithm;
     const char *type;                  /* type of the elements, as tutti_dtype_name writes it */
     int64_t elements_in, elements_out; /* elements of each rank */

@@ -25,7 +25,7 @@ typedef struct {
     const char *title; /* title of the y axis */
     const tutti_chart_series *series;
     int nseries;
-    double least_range; /* the y axis covers at least this range, down from the top; 0 = the range of the values */
+    double least_range; /* the y axis covers at least this range below its top; 0 = the range of the values */
     int height;         /* height of the panel in pixels; 0 = 250 */
 } tutti_chart_panel;
 
@@ -74,8 +74,8 @@ typedef struct {
 } tutti_chart_bars;
 void tutti_chart_bars_svg(const tutti_chart_bars *c, tutti_strbuf *out);
 
-/* Append the mark for a legend, as HTML: the line of band i, the square of part i. Lines with the same colour differ in
- * their dashes. */
+/* Append the mark for a legend, as HTML: of band i (a line) and of part i (a square). Lines with the same colour differ
+ * in their dashes. */
 void tutti_chart_mark(int i, tutti_strbuf *out);
 void tutti_chart_square(int i, tutti_strbuf *out);
 
@@ -86,7 +86,7 @@ const char *tutti_svg_colour(int i); /* returns colour i mod 10 */
 
 void tutti_svg_begin(int width, int height, tutti_strbuf *out);
 /* Begins a picture inside a page of HTML, as wide as its place; the page defines the classes .grid, .axis, .title and
- * .quiet. words: what it shows. */
+ * .quiet. words: a description of the picture. */
 void tutti_svg_begin_inline(int width, int height, const char *words, tutti_strbuf *out);
 /* Begins a picture that is stretched to its place in both directions: for pictures without text. */
 void tutti_svg_begin_stretched(int width, int height, const char *words, tutti_strbuf *out);
@@ -119,8 +119,8 @@ typedef struct {
 tutti_band tutti_band_make(const tutti_curve *curves, int ncurves, int most);
 void tutti_band_release(tutti_band *b);
 
-/* The confusion matrix: which class was predicted for which; accuracy by class and the matrix, as text and as a
- * picture. If there are many classes, the worst are shown. Threads: owner. */
+/* The confusion matrix: how often each class was predicted for each label. It is shown, with the accuracy by class, as
+ * text and as a picture. If there are many classes, the worst are shown. Threads: owner. */
 
 /* Up to TUTTI_CONFUSION_ALL classes all are shown; of more, only the worst. */
 enum { TUTTI_CONFUSION_ALL = 50, TUTTI_CONFUSION_WORST = 20 };
@@ -143,8 +143,8 @@ void tutti_confusion_accuracy(const tutti_confusion *c, tutti_strbuf *out);
 void tutti_confusion_text(const tutti_confusion *c, tutti_strbuf *out);
 void tutti_confusion_svg(const tutti_confusion *c, tutti_strbuf *out);
 
-/* What happens when, as a strip inside a page of HTML that is as wide as its place. It has no text, so that stretching
- * changes nothing but the scale of time. Threads: shared. */
+/* Spans of time as a strip inside a page of HTML, as wide as its place. It has no text, so that stretching changes
+ * nothing but the scale of time. Threads: shared. */
 
 typedef struct {
     double begin, end; /* when the piece begins and ends, in the unit of `length` */
@@ -171,8 +171,8 @@ typedef struct {
 
 void tutti_sparsity_chart_svg(const char *title, const tutti_sparsity_row *rows, int nrows, tutti_strbuf *out);
 
-/* Workers and their centre as they move: a picture of its own, in light and dark, animated where the reader lets it be.
- * Pure: the same paths give the same bytes. Threads: shared. */
+/* Workers and their centre as they move: a picture of its own, in light and dark, animated unless the reader's system
+ * asks for less motion. Pure: the same paths give the same bytes. Threads: shared. */
 
 typedef struct {
     const char *name;           /* name in the legend: "centre", "worker 0" */
@@ -184,7 +184,7 @@ typedef struct {
 /* Draws the paths `ways`: the centre's, then those of the n - 1 workers. */
 void tutti_workers_chart_svg(const char *title, const tutti_chart_way *ways, int n, tutti_strbuf *out);
 
-/* Times over sizes on logarithmic axes, a curve for each way to do it; the chosen way is marked. Threads: shared. */
+/* Times over sizes on logarithmic axes, a curve for each method; the chosen method is marked. Threads: shared. */
 
 typedef struct {
     const char *name;
@@ -195,7 +195,8 @@ typedef struct {
     const char *title;
     const double *bytes; /* nsizes sizes, ascending, above 0 */
     int nsizes;
-    const tutti_times_curve *curves; /* the legend lists them from the slowest at the largest size to the fastest */
+    const tutti_times_curve *curves; /* the curves; the legend lists them from the slowest at the largest size to the
+                                      * fastest */
     int ncurves;
     const int *chosen; /* index of the chosen curve at each size; -1 = none */
     double at;         /* a size in the range that gets a vertical line; 0 = none */

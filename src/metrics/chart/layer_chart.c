@@ -14,8 +14,9 @@ enum { FORWARD, BACKWARD, COMM };
 
 typedef struct {
     tutti_layer_cost rows[MOST_ROWS + 1];
-    int nrows; /* number of rows, that for other layers included */
-    /* the last row is for all other layers; a longer bar than the rest is cut, or their sum would set the scale */
+    int nrows; /* number of rows, including the row for other layers */
+    /* the last row is for all other layers; its bar is cut if it is longer than the rest, or their sum would set the
+     * scale */
     bool has_others;
     double total_us;
     double us_per_px;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sparsity_chart.c: draws sparsity.svg: the share of zeros behind each ReLU. */
+/* sparsity_chart.c: draws sparsity.svg: the share of zeros in the output of each ReLU. */
 #include "chart.h"
 
 #include <stdio.h>
