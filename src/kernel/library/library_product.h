@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* library_product.h: the library's matrix product in f32, dnnl_sgemm, behind one function. Threads: owner (it sets
- * OpenMP's number). */
+ * OpenMP's number of threads). */
 #ifndef TUTTI_KERNEL_LIBRARY_PRODUCT_H
 #define TUTTI_KERNEL_LIBRARY_PRODUCT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Computes C (m, n) = A (m, k) B (k, n), or adds to C if `adds`. All are row-major; a turned operand lies as (k, m), or
- * (n, k). */
+/* Computes C (m, n) = A (m, k) B (k, n), or adds to C if `adds`. All are row-major; a transposed operand lies as (k,
+ * m), or (n, k). */
 typedef struct {
     int64_t m, n, k;
     const float *a, *b;

@@ -2,37 +2,37 @@
 /* onednn_conv.c: convolution by oneDNN, direct algorithm, of f32 and, on processors that multiply bf16 (AVX512-BF16,
  * AMX), of bf16: products of bf16, sums in f32, rounded once.
  *
- * Activations lie in the order that the rule says (order_rule.h), where the library has more for it than plain loops,
- * which are its last resort and hundreds of times slower; else in another that it has loops for, and what is read and
- * written is copied. Gradients are taken in the forward pass's orders: left to itself the library asks for others, and
- * three activations would be reordered: input gradients of strided convolutions, ResNet-50's 128 x 3 x 3 at batch 16:
- * 34 ms in blocks, 47 ms with channels innermost, reorders not counted.
+ * Activations take the order of the rule (order_rule.h) if the library has more than plain loops for it; plain loops
+ * are its last resort and hundreds of times slower. Else they take another order that it has fast loops for, and inputs
+ * and outputs are copied. Gradients are computed in the forward pass's orders. The library's own choice would be
+ * others, and three activations would be reordered. Input gradients of strided convolutions, ResNet-50's 128 x 3 x 3 at
+ * batch 16: 34 ms in blocks, 47 ms with channels innermost, reorders not counted.
  *
  * f32 weights that are trained lie in the order that the forward pass wants. With activations in blocks the weight
- * gradient wants the same; the input gradient wants its blocks transposed and has no fast kernel for any other order,
- * so they are reordered in scratch once a call (ResNet-50, batch 16: at most 3 % of the pass, 0.7 ms of 26 ms at 512 x
- * 512 x 3 x 3). Weights in groups have a dim more than a layout: they stay row-major, and so do those of bf16 products,
- * which are rounded and reordered once a call; their gradient comes out in f32. A merged ReLU is a post-op; backward it
- * masks the gradient in place, before the weights' gradient.
+ * gradient wants the same order. The input gradient wants its blocks transposed and has no fast kernel for any other
+ * order, so the weights are reordered in scratch once a call (ResNet-50, batch 16: at most 3 % of the pass, 0.7 ms of
+ * 26 ms at 512 x 512 x 3 x 3). Weights in groups have a dim more than a layout can hold: they stay row-major. So do the
+ * weights of bf16 products, which are rounded and reordered once a call; their gradient comes out in f32. A merged ReLU
+ * is a post-op; backward it masks the gradient in place, before the weights' gradient.
  *
- * Where the processor does not multiply bf16 the library computes the same by f32 instructions, four times slower than
- * f32 itself: it does not fit there (onednn_engine.c), but tests make it. */
+ * On a processor that does not multiply bf16 the library computes the same by f32 instructions, four times slower than
+ * f32 itself: there the row does not fit (onednn_engine.c), but tests make it. */
 #include <string.h>
 
 #include "../choose/order_rule.h"
 #include "onednn_impl.h"
 
-/* The orders in which a primitive is asked for input and output. */
+/* The orders of input and output for which a primitive is looked up. */
 typedef struct {
     dnnl_memory_desc_t in, out;
 } orders;
 
 typedef struct {
     dnnl_data_type_t type;                  /* the type of activations and of weights as they are multiplied */
-    const_dnnl_memory_desc_t weights, bias; /* in the regions' order; bias is NULL if there is none */
+    const_dnnl_memory_desc_t weights, bias; /* orders in the regions; bias is NULL if there is none */
     dnnl_memory_desc_t any_weights, any_gradient;
     dnnl_dims_t strides, dilates, pad;
-    orders asked; /* the orders that the forward pass asked for */
+    orders asked; /* the orders for which the forward primitive was found */
     tutti_order wanted;
 } conv_desc;
 
@@ -210,7 +210,7 @@ static void build_by_steps(tutti_kernel *k, const own_steps *own, const conv_des
     if (r->training && own->data) own->data(k, d->weights);
 }
 
-/* own is NULL if the library does all. */
+/* Creates the kernel. `own` is NULL if the library computes all passes. */
 static tutti_status create_with(tutti_kernel *k, const tutti_kernel_request *r, const own_steps *own,
                                 tutti_failure *err)
 {

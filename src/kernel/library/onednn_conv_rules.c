@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* onednn_conv_rules.c: rules of candidates: which convolutions our own steps fit, and how many seconds they take.
  *
- * What fits is what their loops can. What is calibrated is narrower: shapes of the kind that onednn_conv_lanes.c
- * has in its tables, where they take less than the library by the ratios below, means of those tables; of all other
- * shapes nothing is said, so that the library keeps them unless a job or a tune file says otherwise. */
+ * The rows fit whatever their loops can compute. Fewer shapes are calibrated: those of the kind in the tables of
+ * onednn_conv_lanes.c, where the steps take less time than the library by the ratios below, means of those tables. All
+ * other shapes have no rule, so the library keeps them unless a job or a tune file says otherwise. */
 #include "../lanes/lane_impl.h"
 #include "../lanes/tile_conv.h"
 #include "onednn_impl.h"

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* onednn_dense_bf16.c: fully connected layer by oneDNN in bf16, on processors that multiply bf16.
  *
- * Where the library multiplies by its GEMM, weights turned over buy nothing: it reads rows and columns at one rate. It
- * then gets them as they lie, rounded, and writes the gradient where it belongs. 500 x 50 * 4 * 4 (LeNet), batch 64,
- * one thread of an EPYC (Zen 4), ms forward, weight gradient, input gradient: turned over 0.59 0.62 0.34, as they lie
- * 0.34 0.26 0.29. */
+ * If the library multiplies by its GEMM, reordered weights gain nothing: GEMM reads rows and columns at one rate. Then
+ * the library gets the weights in their own order, rounded, and writes the gradient where it belongs. 500 x 50 * 4 * 4
+ * (LeNet), batch 64, one thread of an EPYC (Zen 4), ms forward, weight gradient, input gradient: reordered 0.59 0.62
+ * 0.34, in their own order 0.34 0.26 0.29. */
 #include <string.h>
 
 #include "onednn_impl.h"
 
 typedef struct {
-    /* as the primitives are asked: activations and weights in bf16, the weights' gradient in f32, each in any order */
+    /* descriptions for which primitives are looked up: activations and weights in bf16, the weights' gradient in f32,
+     * each in any order */
     dnnl_memory_desc_t in, out, weights, dweights;
-    dnnl_memory_desc_t flat_weights, bias; /* in the regions' order; bias is NULL if there is none */
+    dnnl_memory_desc_t flat_weights, bias; /* orders in the regions; bias is NULL if there is none */
 } dense_desc;
 
 static dense_desc describe(tutti_kernel *k, tutti_onednn_state *s)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn_engine.c: says which version of oneDNN is here and what it can multiply. Which oneDNN 3
- * (github.com/oneapi-src/oneDNN) and instruction set a run has met, what its rows fit and how fast they are. */
+/* onednn_engine.c: says which version of oneDNN 3 (github.com/oneapi-src/oneDNN) is here, with which instruction set it
+ * runs, which types it can multiply, which requests its rows fit and how fast they are. */
 #include <stdio.h>
 
 #include "../choose/candidate.h"

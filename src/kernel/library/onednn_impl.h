@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* onednn_impl.h: declarations that the oneDNN rows share: a kernel's passes as short lists of primitives, built once.
  *
- * A row creates primitive descriptors and says for each argument where it lies (a place) and in which memory order it
- * is there. tutti_onednn_add compares that with the order that the primitive wants and puts a reorder before or after
- * it through scratch where they differ. Running a pass then sets pointers and executes; nothing is allocated here.
+ * A row creates primitive descriptors. For each argument it says where the argument lies (a place) and in which memory
+ * order. tutti_onednn_add compares that order with the one that the primitive wants. If they differ, it puts a reorder
+ * through scratch before or after the primitive. Running a pass only sets pointers and executes; nothing is allocated.
  *
- * Failures stick: after the first one the builders do nothing and tutti_onednn_finish tells it. Threads: owner. */
+ * Failures stick: after the first failure the builders do nothing, and tutti_onednn_finish returns it. Threads:
+ * owner. */
 #ifndef TUTTI_ONEDNN_IMPL_H
 #define TUTTI_ONEDNN_IMPL_H
 
@@ -37,7 +38,8 @@ static inline tutti_onednn_place tutti_onednn_at(tutti_onednn_where where, size_
 typedef struct {
     int arg; /* such as DNNL_ARG_SRC */
     tutti_onednn_place place;
-    const_dnnl_memory_desc_t order; /* its order there; NULL means the order that the primitive wants */
+    const_dnnl_memory_desc_t order; /* the argument's order at its place; NULL means the order that the primitive
+                                     * wants */
     bool written;                   /* the primitive writes it */
 } tutti_onednn_arg;
 
@@ -48,7 +50,7 @@ typedef struct {
     int64_t channels, height, width; /* of the input */
     int64_t out_channels, out_height, out_width, kernel, pad, stride;
     int64_t rows;               /* rows of the output, over all samples */
-    int64_t size;               /* of a window, in floats */
+    int64_t size;               /* numbers of a window, in floats */
     int64_t tile;               /* for sums of the bias: number of positions that are added at once */
     size_t tile_at, product_at; /* offsets in scratch, in bytes */
     /* For loops in lanes: the types of the input and of the rest; and offsets in scratch of words that hold pairs of
@@ -93,14 +95,14 @@ typedef struct {
     int nfeeding; /* number of first steps of backward_params whose results backward_data reads */
     dnnl_memory_desc_t owned[TUTTI_ONEDNN_OWNED];
     int nowned;
-    dnnl_primitive_desc_t forward_pd; /* a hint for the backward passes */
+    dnnl_primitive_desc_t forward_pd; /* passed to the backward primitives as a hint */
     dnnl_memory_desc_t in, out;       /* orders of the two activations */
     tutti_layout out_layout, param_layout[TUTTI_MAX_OP_PARAMS];
     dnnl_status_t failed; /* the first failure, which stays */
     const char *failed_at;
 } tutti_onednn_state;
 
-/* Open a state, build its passes, then finish; close at any time. */
+/* Open a state, build its passes, then finish. A state may be closed at any time. */
 tutti_onednn_state *tutti_onednn_open(tutti_kernel *k, int nthreads);
 tutti_status tutti_onednn_finish(tutti_kernel *k, tutti_failure *err);
 void tutti_onednn_close(tutti_kernel *k);
@@ -164,7 +166,7 @@ void tutti_onednn_add_lane_product(tutti_kernel *k, const_dnnl_memory_desc_t wei
 void tutti_onednn_add_lane_gradient(tutti_kernel *k, const_dnnl_memory_desc_t weights);
 void tutti_onednn_add_lane_spread(tutti_kernel *k, const_dnnl_memory_desc_t weights);
 void tutti_onednn_add_tile_gradient(tutti_kernel *k, const_dnnl_memory_desc_t weights);
-/* Products of bf16 in pairs by vectors, or by tiles of AMX (onednn_engine.c). */
+/* True if the processor multiplies pairs of bf16 by vectors, or by tiles of AMX (onednn_engine.c). */
 bool tutti_onednn_multiplies_pairs(void);
 bool tutti_onednn_multiplies_tiles(void);
 /* Sets the order and type of the output. */
