@@ -27,11 +27,11 @@
 
 enum { TUTTI_TUNE_TREES = 16, TUTTI_TUNE_MAX_BYTES = 1 << 22 };
 
-/* Where times hold: a kernel's time depends on all of this. */
+/* The circumstances under which times were measured: a kernel's time depends on all of them. */
 typedef struct {
     tutti_processor processor;
-    char isa[16];     /* by tutti_isa_name */
-    char library[96]; /* by tutti_kernel_engine_describe; "none" if the build has no library */
+    char isa[16];     /* name by tutti_isa_name */
+    char library[96]; /* text by tutti_kernel_engine_describe; "none" if the build has no library */
     int nthreads;     /* threads of a kernel */
 } tutti_tune_place;
 tutti_tune_place tutti_tune_here(int nthreads);

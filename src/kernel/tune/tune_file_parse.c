@@ -55,7 +55,7 @@ static bool read_real(const char *text, double *out)
     return !*end && isfinite(*out);
 }
 
-/* ---- where it was measured ---- */
+/* ---- the place where times were measured ---- */
 
 static tutti_status read_caches(const reader *r, const char *text, tutti_failure *err)
 {
@@ -217,7 +217,7 @@ static tutti_status read_line(reader *r, char *line, tutti_failure *err)
     return is_entry ? read_entry(r, word, n, err) : is_tree ? read_tree(r, word, n, err) : read_node(r, word, n, err);
 }
 
-/* ---- is the file whole? ---- */
+/* ---- checking that the file is whole ---- */
 
 /* Checks the first line: a tune file of this version. */
 static tutti_status check_version(const char *name, const char *text, tutti_failure *err)

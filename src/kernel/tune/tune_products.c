@@ -11,18 +11,18 @@
 #include "tune_trial.h"
 
 enum {
-    LEAST_M = 4, /* log2; batches are smaller than layers */
+    LEAST_M = 4, /* log2 of the least m, which is lower than other sides because batches are smaller than layers */
     LEAST_NK = 7,
     MOST = 13,
-    GRID_STEP = 2,    /* log2; every fourth size of a side */
-    DRAWN = 480,      /* sizes in between, for learning */
+    GRID_STEP = 2,    /* log2 of the factor between sizes of the grid: every fourth size of a side */
+    DRAWN = 480,      /* number of random sizes between those of the grid, for learning */
     ROUND_SIDE = 64,  /* in many layers, units and inputs are multiples of it */
-    HELD = 120,       /* sizes for judging */
+    HELD = 120,       /* number of random sizes for judging the tree */
     MAX_SIZES = 1024, /* sizes of the grid, DRAWN and HELD together */
     SWEEPS = 3
 };
-/* Disturbances by other programs last longer than the measurement of one size. So all sizes are measured, then all
- * again. In later sweeps, ways that took this factor of the shortest time are left out. */
+/* Disturbances by other programs last longer than the measurement of one size. So all sizes are measured in a sweep,
+ * and sweeps are repeated. A later sweep leaves out ways that took more than this factor of the shortest time. */
 static const double WORTH[SWEEPS] = {INFINITY, 2, 1.1};
 static const uint64_t SEED = 29;
 static const double USUAL_PRODUCTS = 2147483648.0; /* this is 2^31 */

@@ -2,10 +2,10 @@
 /* tune_products.h: measures every way to dense's forward pass at many sizes and grows the tree that chooses between
  * them (nt_selector.h).
  *
- * Sizes that the tree learns from: m in 16, 64, .. 4096, n and k in 128, 512, .. 8192 with m n k <= 2^33, and whole
- * numbers between, drawn evenly on a logarithmic scale; sizes that it is judged by are drawn apart and are none of
- * them. All are measured three times over, minutes apart: what else the machine does lasts longer than it takes to
- * measure one. Threads: owner. */
+ * The tree learns from m in 16, 64, .. 4096, n and k in 128, 512, .. 8192 with m n k <= 2^33, and from random whole
+ * numbers between, evenly distributed on a logarithmic scale. It is judged by other random sizes, none of which it has
+ * learned from. All sizes are measured three times, minutes apart, because disturbances by other programs last longer
+ * than the measurement of one size. Threads: owner. */
 #ifndef TUTTI_TUNE_PRODUCTS_H
 #define TUTTI_TUNE_PRODUCTS_H
 
@@ -16,7 +16,7 @@ enum { TUTTI_PRODUCT_WAYS = TUTTI_TREE_WAYS };
 typedef struct {
     int nthreads;
     double most_products;                             /* m n k of the largest size; at most 2^33 */
-    void (*progress)(void *arg, int done, int total); /* NULL if nobody wants to know */
+    void (*progress)(void *arg, int done, int total); /* NULL if the caller wants no progress */
     void *arg;
 } tutti_products_request;
 
@@ -42,8 +42,8 @@ typedef struct {
 tutti_status tutti_tune_products(const tutti_products_request *r, tutti_products_tuned *out, tutti_failure *err);
 /* Puts the tree into the file. */
 void tutti_tune_products_add(const tutti_products_tuned *t, tutti_tune_file *f);
-/* Returns the seconds that one way takes for all held sizes; way < 0: the shortest ways. And the seconds of the tree's
- * choices. */
+/* Returns the seconds that one way takes for all held sizes; for way < 0, the sum of the shortest times. The second
+ * function returns the seconds of the tree's choices. */
 double tutti_tune_products_held_s(const tutti_products_tuned *t, int way);
 /* Returns at what part of the held sizes the fastest way of one sweep is within 2 % of the fastest way of the other
  * sweep (the mean of both directions). No choice can be seen to be better than that. */

@@ -136,7 +136,7 @@ void tutti_trial_measure(const tutti_trial *t, tutti_trial_memory *memory, doubl
     }
     for (int round = 0; round < t->rounds; round++)
         for (int turn = 0; turn < n; turn++) {
-            const int i = (round + turn) % n; /* after another kernel each time, whose caches it finds */
+            const int i = (round + turn) % n; /* so that each kernel finds the caches as another kernel has left them */
             seconds[i] = fmin(seconds[i], run_time(t->kernels[i], &trials[i], pass, nthreads, repeats));
         }
     free(trials);
