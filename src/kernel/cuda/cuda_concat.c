@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_concat.c: inputs one behind the other along the channels on a card, of any types and orders, in one launch;
- * gradients of all inputs in another. The output has the order of the first input. */
+/* cuda_concat.c: joins inputs along the channels on a card, of any types and orders, in one launch; another launch
+ * copies the gradients of all inputs. The output has the order of the first input. */
 #include "cuda_rows.h"
 
 enum { QUAD = 4, VECTOR_BYTES = 16 };
@@ -15,21 +15,21 @@ typedef struct {
     int32_t ninputs, out_type, out_is_nhwc;
 } joining;
 
-/* One way to join inputs and to part gradients. */
+/* The functions that join inputs and take gradients apart, for one way of dividing the numbers among threads. */
 typedef struct {
     tutti_cuda_function join, part;
     joining like; /* without addresses */
-    int each;     /* numbers of a thread */
+    int each;     /* numbers that a thread moves */
 } way;
 
 typedef struct {
     tutti_cuda *cuda;
     tutti_layout layout;
-    way any;     /* whatever the addresses are */
-    way vectors; /* join is NULL where rows are no whole vectors */
+    way any;     /* fits whatever the addresses are */
+    way vectors; /* `join` is NULL if rows are not whole vectors */
 } concat;
 
-/* Numbers of a channel in a row: concat.cu says what a row is. */
+/* Returns how many numbers each channel has in a row (concat.cu says what a row is). */
 static int64_t numbers_a_channel(const joining *j)
 {
     return j->out_is_nhwc ? 1 : j->plane;
@@ -53,7 +53,7 @@ static void describe(const tutti_kernel *k, joining *j)
     }
 }
 
-/* An input of one channel lies in both orders. */
+/* True if all inputs lie in the output's order. An input of one channel lies alike in both orders. */
 static bool is_one_order(const tutti_kernel *k, const joining *j)
 {
     bool one = true;
@@ -61,7 +61,7 @@ static bool is_one_order(const tutti_kernel *k, const joining *j)
     return one;
 }
 
-/* Whether all rows are of one type and whole vectors. */
+/* True if all rows are of one type and are whole vectors. */
 static bool fits_vectors(const tutti_kernel *k, const joining *rows)
 {
     bool fits = true;
@@ -109,7 +109,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     return !st && one_order && fits_vectors(k, rows) ? find_vectors(k, s, err) : st;
 }
 
-/* Moves numbers between the inputs, or their gradients, and the whole. */
+/* Copies numbers from the inputs to the output (`joins`), or from dout to the inputs' gradients. */
 static void run(const tutti_kernel *k, void *const *in, void *whole, bool joins)
 {
     const concat *s = k->state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_dropout.c: dropout on a card, by the reference's numbers (op_dropout.c) in every order and type. They are drawn
- * again in the backward pass, which costs less than reading what was kept. */
+/* cuda_dropout.c: dropout on a card, with the reference's random numbers (op_dropout.c), in every order and type. The
+ * backward pass draws them again, which costs less than reading a saved mask. */
 #include <math.h>
 
 #include "../../base/rng.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_flatten.c: flatten on a card: (B, C, H, W) as (B, C * H * W). A row-major input does not move; channels last
- * become row-major in one launch, and gradients go back in one. (Dense layers read planes by themselves.) */
+/* cuda_flatten.c: flatten on a card: (B, C, H, W) as (B, C * H * W). A row-major input is not copied. Channels last are
+ * copied into row-major order in one launch, and so are gradients back. (Dense layers read planes by themselves.) */
 #include "cuda_rows.h"
 
 typedef struct {

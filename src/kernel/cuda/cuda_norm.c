@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_norm.c: batch normalisation on a card, with a merged ReLU and addend. norm.cu takes rows of channels of one
- * type, which is what training in 16 bits with channels last has everywhere; norm_any.cu (cuda_norm_any.c) all else.
+/* cuda_norm.c: batch normalisation on a card, with a merged ReLU and addend. norm.cu computes rows of channels of one
+ * type, which all layers have in training in 16 bits with channels last; norm_any.cu (cuda_norm_any.c) computes the
+ * rest.
  *
  * Memory is the bound, so bytes a number count, here of 16 bits: forward 6, 8.1 with an addend; both gradients 10, 12.1
- * with an addend. Under a ReLU the gradient's mask is found by computing the number again. Where something was added,
- * the mask is kept, one bit a number; then backward_params masks dout in place, and the masked dout is the gradient of
- * the addend, which nobody writes again.
+ * with an addend. Under a ReLU the gradient's mask is found by computing the number again. If something was added, the
+ * mask is saved, one bit a number. Then backward_params masks dout in place, and the masked dout is the gradient of the
+ * addend, so that gradient is not written again.
  *
  * saved: mean, 1 / sqrt(variance + eps), mean gradient, its slope over x, of each channel; then the bits. scratch: two
  * numbers a slab and channel. The grid, and so the order of sums, follows from the shape and the card's
@@ -84,7 +85,8 @@ static int64_t divide_up(int64_t n, int64_t to)
     return (n + to - 1) / to;
 }
 
-/* Blocks fill the card once: a tile's share of them are its slabs. Tiles are as wide as each other. */
+/* Divides the value into tiles and slabs so that the blocks fill the card once: each tile gets an equal number of
+ * blocks, its slabs. All tiles have the same width. */
 static void share_out(norm *s, const tutti_blocks *b)
 {
     const int64_t blocks = (int64_t)BLOCKS * tutti_cuda_card_of(s->cuda)->multiprocessors, rows = b->batch * b->plane;
@@ -102,7 +104,7 @@ static void share_out(norm *s, const tutti_blocks *b)
 static tutti_status find(norm *s, const tutti_kernel *k, bool training, tutti_failure *err)
 {
     const char *reduce = keeps_bits(k) ? "reduce_by_bits" : has_relu(k) ? "reduce_by_formula" : "reduce";
-    const bool masks = has_relu(k) && !keeps_bits(k); /* where bits are kept, reduce leaves a masked dout */
+    const bool masks = has_relu(k) && !keeps_bits(k); /* if bits are saved, `reduce` has masked dout already */
     const tutti_cuda_wanted wanted[] = {{"apply", &s->apply},
                                         {"statistics", &s->statistics},
                                         {reduce, &s->reduce},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_norm.h: declarations that both rows of batch normalisation on a card share. cuda_norm.c makes the kernel, and
- * hands on what it does not take to cuda_norm_any.c. The create of cuda_norm_any.c finds the output described and, in
- * training, the needs of the backward pass.
+/* cuda_norm.h: declarations that both rows of batch normalisation on a card share. cuda_norm.c makes the kernel, or
+ * calls the create of cuda_norm_any.c for a request that it cannot compute. By then the output is described and, in
+ * training, the needs of the backward pass are set.
  *
  * Threads: tables are shared; a kernel is owner. */
 #ifndef TUTTI_KERNEL_CUDA_NORM_H
@@ -9,12 +9,12 @@
 
 #include "cuda_rows.h"
 
-/* The parts that `saved` begins with, in f32, one number a channel each. The mask follows them. */
+/* The parts at the beginning of `saved`, one f32 number a channel each. The mask follows them. */
 enum {
     TUTTI_CUDA_NORM_MEAN,
     TUTTI_CUDA_NORM_RSTD,
     TUTTI_CUDA_NORM_OFFSET, /* mean gradient */
-    TUTTI_CUDA_NORM_SLOPE,  /* the gradient's over the input */
+    TUTTI_CUDA_NORM_SLOPE,  /* slope of the gradient over the input */
     TUTTI_CUDA_NORM_SAVED
 };
 

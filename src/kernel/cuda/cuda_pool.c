@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_pool.c: max and average pools on a card (pool.cu). Both gradients are gathered: one launch, nothing is zeroed
- * before. A max pool saves the place of each winner in its window: a byte, or four where windows have more than 256
- * places. */
+/* cuda_pool.c: max and average pools on a card (pool.cu). Both gradients are gathered: one launch writes them, and
+ * nothing is zeroed before. A max pool saves the index of each largest element in its window: a byte, or four if
+ * windows have more than 256 elements. */
 #include "cuda_rows.h"
 
 enum { EIGHT = 8, MOST_BYTE_PLACES = 256 };
@@ -17,7 +17,7 @@ typedef struct {
 typedef struct {
     tutti_cuda *cuda;
     tutti_cuda_function forward, backward;
-    tutti_layout layout; /* the output's */
+    tutti_layout layout; /* layout of the output */
     pool_args args;
     int64_t threads, back_threads;
 } pool;
@@ -46,7 +46,7 @@ static pool_args describe(const tutti_kernel *k)
                        .wide = window.kernel > MOST_BYTE_PLACES || window.kernel * window.kernel > MOST_BYTE_PLACES};
 }
 
-/* Whether threads take vectors of eight channels. These kernels count threads in 31 bits. */
+/* True if threads take vectors of eight channels. The vector kernels count threads in 31 bits. */
 static bool is_vectors(const tutti_kernel *k, const pool_args *p)
 {
     const int64_t in = places_of(&k->in[0]), out = places_of(&k->out), most = in > out ? in : out;

@@ -7,7 +7,11 @@
 #include "cuda_rows.h"
 
 /* These repeat the declarations of value.cu. */
-enum { TILE = 32, TILE_ROWS = 8, FEW = 8 /* rows or columns of which a tile would hold little */ };
+enum {
+    TILE = 32,
+    TILE_ROWS = 8,
+    FEW = 8 /* with at most this number of rows or columns a tile would be nearly empty */
+};
 
 typedef struct {
     const void *in[TUTTI_MAX_SUM_PARTS];

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_value.h: whole values in a card's memory: the functions that kernel.h has for the host's, and copies from one
- * order and type into another.
+/* cuda_value.h: whole values in a card's memory: the functions that kernel.h has for values in host memory, and copies
+ * from one order and type into another.
  *
  * Values are f32, bf16 or f16, row-major or channels last (tutti_cuda_reads). Functions put launches on the card's
- * stream; their callers run as work of the queue (device/cuda/cuda.h). Kernels are found when they are first asked for,
- * once a card, so that running cannot fail. Threads: as a tutti_cuda. Cost: one launch, one pass over memory. */
+ * stream; their callers run as work of the queue (device/cuda/cuda.h). Device functions are found at the first call of
+ * tutti_cuda_values_of, once a card, so that running cannot fail. Threads: as a tutti_cuda. Cost: one launch, one pass
+ * over memory. */
 #ifndef TUTTI_KERNEL_CUDA_VALUE_H
 #define TUTTI_KERNEL_CUDA_VALUE_H
 
@@ -15,14 +16,14 @@ typedef struct {
     tutti_cuda_function sum, convert, transpose, transpose_few, zeros;
 } tutti_cuda_values;
 
-/* The functions of the card c, alive as long as the card. Once a call went well, no later one fails. TUTTI_ERR_FAILED
- * with the compiler's words. */
+/* Returns the functions of the card c in *out, which live as long as the card. Once a call was successful, no later
+ * call fails. TUTTI_ERR_FAILED has the compiler's words. */
 tutti_status tutti_cuda_values_of(tutti_cuda *c, const tutti_cuda_values **out, tutti_failure *err);
 
-/* True: the value's type and order are those that kernels on a card read. */
+/* True if kernels on a card read the value's type and order. */
 bool tutti_cuda_reads(const tutti_value *v);
-/* True: the value's channels lie side by side, in another place than row-major would have them (more than one channel
- * and position). */
+/* True if the value's channels lie side by side and this differs from row-major (more than one channel and
+ * position). */
 bool tutti_cuda_is_nhwc(const tutti_value *v);
 
 /* A value, and where it lies. */
@@ -30,10 +31,11 @@ typedef struct {
     const tutti_value *value;
     void *memory;
 } tutti_cuda_place;
-/* to = from. Both shapes have the same numbers in the same row-major order; orders and types may differ (rounded to
- * nearest even). Both are the same memory and have the same description, and nothing moves; or they do not overlap. */
+/* Copies from to `to`. Both shapes have the same numbers in the same row-major order; orders and types may differ
+ * (rounded to nearest even). The memories must not overlap, or must be the same with the same description: then nothing
+ * is copied. */
 void tutti_cuda_value_move(tutti_cuda *c, const tutti_cuda_values *f, tutti_cuda_place from, tutti_cuda_place to);
-/* Do what tutti_value_to_plain and _from_plain do: plain is row-major f32. */
+/* Do what tutti_value_to_plain and tutti_value_from_plain do: `plain` is row-major f32. */
 void tutti_cuda_value_to_plain(tutti_cuda *c, const tutti_cuda_values *f, const tutti_value *v, const void *from,
                                float *plain);
 void tutti_cuda_value_from_plain(tutti_cuda *c, const tutti_cuda_values *f, const tutti_value *v, const float *plain,
@@ -41,7 +43,7 @@ void tutti_cuda_value_from_plain(tutti_cuda *c, const tutti_cuda_values *f, cons
 /* Does what tutti_value_sum does, with the same bits. n <= TUTTI_MAX_SUM_PARTS; out may be one of the parts. */
 void tutti_cuda_value_sum(tutti_cuda *c, const tutti_cuda_values *f, const tutti_value *v, const void *const *parts,
                           int n, void *out);
-/* Adds how many elements of the value are zero to *zeros, a number in the card's memory. */
+/* Adds the number of the value's zero elements to *zeros, which lies in the card's memory. */
 void tutti_cuda_value_zeros(tutti_cuda *c, const tutti_cuda_values *f, const tutti_value *v, const void *memory,
                             int64_t *zeros);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cublaslt.c: multiplies matrices by cuBLASLt (cublaslt.h). The library's matrices are columns first, so the library
- * makes c^T = b^T * a^T. */
+/* cublaslt.c: multiplies matrices by cuBLASLt (cublaslt.h). The library's matrices are column-major, so it computes c^T
+ * = b^T * a^T. */
 #include "cublaslt.h"
 
 #include <stdlib.h>

@@ -3,9 +3,9 @@
  *
  *   c[m][n] = sum over k of a[m][k] * b[k][n]     (transposed: a[k][m], b[n][k]), all row-major, without gaps
  *
- * Sums are f32, in f32 without TF32. The algorithm is the one that the library's heuristics name first: no clock is
- * looked at, so the same shapes give the same bits on a card. Threads: as a tutti_cuda. Errors: preparing fails with
- * the library's words; a call that fails is remembered by the card. */
+ * Sums are f32, in f32 without TF32. The algorithm is the first that the library's heuristics name. Nothing is timed,
+ * so the same shapes give the same bits on a card. Threads: as a tutti_cuda. Errors: preparing fails with the library's
+ * words; the card remembers a run that failed. */
 #ifndef TUTTI_KERNEL_CUBLASLT_H
 #define TUTTI_KERNEL_CUBLASLT_H
 
@@ -18,7 +18,7 @@ typedef struct {
     tutti_cuda *cuda;
 } tutti_cublaslt;
 
-/* The handle of the card c, alive as long as the card. */
+/* Returns the handle of the card c in *out, which lives as long as the card. */
 tutti_status tutti_cublaslt_of(tutti_cuda *c, const tutti_cublaslt **out, tutti_failure *err);
 
 typedef struct {
@@ -26,7 +26,7 @@ typedef struct {
     bool transpose_a, transpose_b;
     tutti_dtype type, type_c; /* type: a's and b's; type_c: the same, or f32 */
     bool bias, relu;          /* c = max(0, product + bias[n]), the bias of c's type */
-    /* Each address is a multiple of so many bytes, a power of two; 0 = 64. */
+    /* Each address is a multiple of this number of bytes, a power of two; 0 means 64. */
     int64_t alignment_a, alignment_b, alignment_c;
 } tutti_cublaslt_product;
 
@@ -39,11 +39,11 @@ typedef struct {
 } tutti_cublaslt_plan;
 enum { TUTTI_CUBLASLT_WORKSPACE = 32 << 20 };
 
-/* Prepares *p for this product. TUTTI_ERR_FAILED where the library has no algorithm for it. end releases *p, also where
- * begin failed. */
+/* Prepares *p for this product. Returns TUTTI_ERR_FAILED if the library has no algorithm for it. tutti_cublaslt_end
+ * releases *p, even if begin failed. */
 tutti_status tutti_cublaslt_begin(const tutti_cublaslt *c, const tutti_cublaslt_product *what, tutti_cublaslt_plan *p,
                                   tutti_failure *err);
-void tutti_cublaslt_end(tutti_cublaslt_plan *p); /* a zeroed plan is fine */
+void tutti_cublaslt_end(tutti_cublaslt_plan *p); /* Releases a plan, which may be zeroed. */
 
 typedef struct {
     const void *a, *b, *bias;

@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 enum {
-    TUTTI_CUBLAS_SUCCESS = 0, /* of cublasStatus_t */
+    TUTTI_CUBLAS_SUCCESS = 0, /* values of cublasStatus_t */
 
-    TUTTI_CUDA_R_32F = 0, /* of cudaDataType_t */
+    TUTTI_CUDA_R_32F = 0, /* values of cudaDataType_t */
     TUTTI_CUDA_R_16F = 2,
     TUTTI_CUDA_R_16BF = 14,
 
@@ -47,9 +47,9 @@ typedef struct {
 } tutti_cublaslt_found;
 
 typedef void *tutti_cublaslt_handle;      /* cublasLtHandle_t */
-typedef void *tutti_cublaslt_description; /* of a product, matrix or preference */
+typedef void *tutti_cublaslt_description; /* describes a product, matrix or preference */
 
-/* NAME(symbol, parameters): all return an int, a cublasStatus_t. Matrices are columns first. */
+/* NAME(symbol, parameters): all return an int, a cublasStatus_t. Matrices are column-major. */
 #define TUTTI_CUBLASLT_FUNCTIONS(_)                                                                                    \
     _(cublasLtCreate, (tutti_cublaslt_handle * handle))                                                                \
     _(cublasLtDestroy, (tutti_cublaslt_handle handle))                                                                 \
@@ -77,7 +77,7 @@ typedef void *tutti_cublaslt_description; /* of a product, matrix or preference 
 #define TUTTI_CUBLASLT_POINTER(name, parameters) int(*name) parameters;
 typedef struct {
     TUTTI_CUBLASLT_FUNCTIONS(TUTTI_CUBLASLT_POINTER)
-    size_t (*cublasLtGetVersion)(void); /* 130000: of 13.0 */
+    size_t (*cublasLtGetVersion)(void); /* 130000 means version 13.0 */
     const char *(*cublasLtGetStatusString)(int status);
 } tutti_cublaslt_functions;
 

@@ -2,17 +2,17 @@
 /* cuda_conv.c: convolutions on a card by cuDNN, channels last, in the type of the output, with f32 sums (f32 without
  * TF32).
  *
- * Values that lie as the library wants them are read and written where they are. The rest is copied into scratch and
- * back: an input that is row-major or of another type, weights of 16 bits (parameters are f32), their gradients, and
- * all whose channels are filled up. In 16 bits channels of a group are filled up to a multiple of 8, for which alone
- * the library promises products. Where it has none all the same, f32 is multiplied; where it has none with channels
- * last in f32 either, all is copied into row-major and back.
+ * Values that have the library's order and type are read and written where they are. Others are copied into scratch and
+ * back: inputs that are row-major or of another type, weights of 16 bits (parameters are f32), their gradients, and
+ * values whose channels are filled up. In 16 bits the channels of a group are filled up to a multiple of 8, because the
+ * library promises algorithms for these alone. If it has none all the same, f32 is multiplied; if it has none with
+ * channels last in f32 either, all values are copied into row-major order and back.
  *
  * Passes of small f32 convolutions are computed by kernels of our own (small_conv.h).
  *
- * Parameters that are trained lie as the library multiplies them, with channels last; others are read as they lie. Bias
- * and ReLU are added in one pass over the output, the ReLU masks the output's gradient as the bias's gradient is
- * summed. */
+ * Parameters that are trained have the order that the library multiplies, channels last; others are read in the order
+ * that they have. Bias and ReLU are added in one pass over the output. In the backward pass, the ReLU masks the
+ * output's gradient while the bias's gradient is summed. */
 #include <stdlib.h>
 
 #include "../cuda_rows.h"
@@ -26,12 +26,13 @@ enum { FILL = 8 };
 typedef struct {
     const tutti_cuda_products *products;
     tutti_cudnn_plan plan;
-    tutti_small_conv small; /* kernels of our own; cuda is not NULL where some are sooner */
-    tutti_dtype type;       /* what is multiplied */
+    tutti_small_conv small; /* kernels of our own; its `cuda` is not NULL if they compute some passes */
+    tutti_dtype type;       /* the type that is multiplied */
     bool rows;              /* the library's form is row-major */
     tutti_cuda_channels in, out;
     tutti_cuda_weights weights;
-    bool copies_in, copies_out, copies_weights; /* whose form is not the library's */
+    bool copies_in, copies_out, copies_weights; /* values that must be copied, because their form is not the
+                                                 * library's */
     tutti_layout out_layout, weights_layout;
     size_t at_in, at_weights, at_out, at_columns, at_workspace; /* offsets in scratch */
 } conv;
@@ -50,7 +51,7 @@ bool tutti_cuda_conv_fits(const tutti_kernel *k, const tutti_kernel_request *r, 
     return tutti_cuda_fits(k, r, pass) && tutti_cuda_reads(&weights) && reads_bias;
 }
 
-/* Weights of one position or one channel lie alike in both orders. */
+/* Gives trained weights channels last. Weights of one position or one channel lie alike in both orders. */
 static void order_weights(tutti_kernel *k, const tutti_kernel_request *r, conv *s)
 {
     tutti_param_desc *w = &k->params[0];
@@ -70,7 +71,7 @@ static int64_t filled(int64_t channels, int64_t multiple)
 
 typedef struct {
     tutti_dtype type;
-    int64_t multiple; /* channels are filled up to a multiple of it */
+    int64_t multiple; /* channels are filled up to a multiple of this number */
     bool rows;
 } conv_way;
 
@@ -185,7 +186,7 @@ static void destroy(tutti_kernel *k)
     free(s);
 }
 
-/* ---- what is multiplied: where it is, or a copy ---- */
+/* ---- operands in the library's form: where they are, or copied into scratch ---- */
 
 static void *weights_of(const conv *s, const tutti_kernel_args *a)
 {
@@ -215,7 +216,7 @@ static void *gradient_of(const tutti_kernel *k, const tutti_kernel_args *a)
 
 /* ---- passes ---- */
 
-/* Brings the output out of the library's form, with bias and ReLU. */
+/* Copies the output from the library's form, and applies bias and ReLU. */
 static void finish(const tutti_kernel *k, const tutti_kernel_args *a, void *out)
 {
     const conv *s = k->state;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_dense.c: dense layers on a card by cuBLASLt, in the type of the output, with f32 sums (f32 without TF32): three
- * products, of which the forward one adds bias and ReLU. Gradients of weights are f32 whatever is multiplied.
+ * products; the forward product adds bias and ReLU. Gradients of weights are f32 whatever type is multiplied.
  *
- * A sample is a row of numbers in whatever order they lie. Behind planes with channels last the input stays as it is,
- * and weights that are trained lie in its order, described as (units, C, H, W); weights that lie otherwise are copied
- * into that order in scratch, as are weights of 16 bits.
+ * A sample is read as a row of numbers, whatever its order. Behind planes with channels last the input is not
+ * reordered, and weights that are trained take its order, described as (units, C, H, W). Weights in another order are
+ * copied into that order in scratch, and so are weights of 16 bits.
  *
- * A second row, tnn, transposes the weights first, so that the forward product reads both matrices along their rows:
- * which of the two is the sooner is a matter of shapes (Shi, Xu and Chu, 2017). */
+ * A second row, tnn, transposes the weights first, so that the forward product reads both matrices along their rows.
+ * Which of the two rows is faster depends on the shape (Shi, Xu and Chu, 2017). */
 #include <stdlib.h>
 
 #include "../cuda_rows.h"
@@ -21,8 +21,8 @@ typedef struct {
     const tutti_cuda_products *products;
     tutti_cublaslt_plan plan[TUTTI_NPASSES];
     int64_t m, n, k;
-    tutti_dtype type;     /* what is multiplied */
-    tutti_dtype din_type; /* what the product leaves as the input's gradient */
+    tutti_dtype type;     /* the type that is multiplied */
+    tutti_dtype din_type; /* the type in which the product leaves the input's gradient */
     tutti_cuda_weights weights;
     bool copies_in, copies_weights, permutes, transposes;
     bool finishes; /* bias and ReLU have a launch of their own */
@@ -30,14 +30,15 @@ typedef struct {
     size_t at_in, at_weights, at_bias, at_columns, at_workspace; /* offsets in scratch; gradients use the same places */
 } dense;
 
-/* ---- orders ---- */
+/* ---- orders of weights ---- */
 
 /* The channels and positions of a row of numbers whose channels lie last. */
 typedef struct {
     int64_t channels, plane;
 } row_form;
 
-/* Reads the order of the weights: row-major, or (units, C, H, W) with channels last. False: they have another order. */
+/* Reads the order of the weights: row-major, or (units, C, H, W) with channels last. Returns false for another
+ * order. */
 static bool read_order(const tutti_param_desc *w, bool *is_last, row_form *form)
 {
     *is_last = w->layout != NULL;
@@ -72,7 +73,8 @@ bool tutti_cuda_dense_tnn_fits(const tutti_kernel *k, const tutti_kernel_request
 
 double tutti_cuda_product_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
 {
-    static const double F32_FLOPS = 4e13, HALF_FLOPS = 4e14, BYTES = 2e12; /* roughly, with stacked memory */
+    /* rough rates of cards with stacked memory */
+    static const double F32_FLOPS = 4e13, HALF_FLOPS = 4e14, BYTES = 2e12;
     (void)pass;
     return tutti_candidate_flops(k) / (r->precision == TUTTI_PRECISION_F32 ? F32_FLOPS : HALF_FLOPS) +
            tutti_candidate_bytes(k) / BYTES;
@@ -91,8 +93,8 @@ static void order_weights(tutti_kernel *k, const tutti_kernel_request *r, dense 
     w->elements = s->n * s->k;
 }
 
-/* The weights go from the parameter's order to the input's. Row-major from channels last is the same with both parts of
- * a row swapped. */
+/* Describes the copy of weights from the parameter's order to the input's. A copy from channels
+ * last to row-major is the reverse copy with the two parts of a row swapped. */
 static void describe_weights(const tutti_kernel *k, dense *s)
 {
     const tutti_shape *in = &k->in[0].shape;
@@ -223,9 +225,9 @@ static void destroy(tutti_kernel *k)
     free(s);
 }
 
-/* ---- what is multiplied: where it is, or a copy ---- */
+/* ---- operands of the products: where they are, or copied into scratch ---- */
 
-/* The input, or its gradient, in the order that it has. */
+/* Returns the input, or its gradient, in this type and in the order that it has. */
 static tutti_value retyped(const tutti_value *v, tutti_dtype type)
 {
     tutti_value other = *v;
@@ -245,8 +247,8 @@ static const void *input_of(const tutti_kernel *k, const tutti_kernel_args *a)
     return to;
 }
 
-/* The weights as the product wants them. The bias of 16 bits that the product adds is rounded by the same launch where
- * weights are. */
+/* Returns the weights in the order and type of the product. If weights are rounded, the same launch rounds the bias of
+ * 16 bits that the product adds. */
 static const float *weights_of(const dense *s, const tutti_kernel_args *a, const tutti_cuda_bias *bias)
 {
     void *to = tutti_cuda_scratch_at(a, s->at_weights);
@@ -256,7 +258,7 @@ static const float *weights_of(const dense *s, const tutti_kernel_args *a, const
     return s->copies_weights ? to : a->param[0];
 }
 
-/* (units, inputs) becomes (inputs, units). */
+/* Transposes weights (units, inputs) into (inputs, units). */
 static const float *transposed(const dense *s, const tutti_kernel_args *a)
 {
     const tutti_shape shape = {4, {1, s->n, s->k, 1}};

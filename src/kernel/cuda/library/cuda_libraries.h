@@ -14,7 +14,7 @@ bool tutti_cuda_conv_fits(const tutti_kernel *k, const tutti_kernel_request *r, 
 extern const tutti_kernel_row tutti_cuda_dense, tutti_cuda_dense_tnn;
 bool tutti_cuda_dense_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 bool tutti_cuda_dense_tnn_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
-/* The seconds of all of these rows, counted by their arithmetic and the bytes that move. */
+/* Returns the seconds of a pass of any of these rows, estimated from its arithmetic and the bytes that it moves. */
 double tutti_cuda_product_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 
 #endif

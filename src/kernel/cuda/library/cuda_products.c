@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_products.c: converts weights and activations into the form of the card's library and results back, and adds bias
- * and ReLU. */
+/* cuda_products.c: converts weights and activations into the form of the card's library, converts results back, and
+ * adds bias and ReLU. */
 #include "cuda_products.h"
 
 #include <stdlib.h>
@@ -101,7 +101,7 @@ bool tutti_cuda_weights_same(const tutti_cuda_weights *w)
     return is_full && (w->is_last != w->rows || w->window == 1 || w->channels == 1);
 }
 
-/* Row-major from channels last is channels last from row-major with both parts of a filter in each other's place. */
+/* A copy from channels last to row-major is the reverse copy with the two parts of a filter swapped. */
 static weights_form form_of(const tutti_cuda_weights *w, int64_t n)
 {
     const bool turned = w->rows && w->is_last;
@@ -245,7 +245,7 @@ typedef struct {
     bool in_lanes;
 } column_plan;
 
-enum { ROWS_EACH = 8 /* a thread takes so many rows at least, if there are so many */, MOST_BLOCKS = 1024 };
+enum { ROWS_EACH = 8 /* a thread takes at least this number of rows, if there are enough */, MOST_BLOCKS = 1024 };
 
 static column_plan plan_columns(const tutti_value *v)
 {

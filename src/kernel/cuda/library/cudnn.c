@@ -71,7 +71,7 @@ static int math_of(tutti_dtype type)
     return type == TUTTI_F32 ? TUTTI_CUDNN_FMA_MATH : TUTTI_CUDNN_TENSOR_OP_MATH;
 }
 
-/* True: all sizes that the library is told fit its ints. */
+/* True if all sizes that the library gets fit an int. */
 static bool is_small(const tutti_cudnn_shape *s)
 {
     const double in = (double)s->in_channels * (double)s->in_height * (double)s->in_width,
@@ -155,8 +155,8 @@ static int ask_workspace(const tutti_cudnn_plan *p, tutti_kernel_pass pass, int 
                                                                 algorithm, bytes);
 }
 
-/* Takes the algorithm for the pass. False: the library does not run it as things are described, or not in little
- * memory. */
+/* Takes the algorithm for the pass. Returns false if the library does not run it for these descriptions, or needs too
+ * much memory. */
 static bool take(tutti_cudnn_plan *p, tutti_kernel_pass pass, int algorithm)
 {
     size_t bytes = 0;
@@ -166,8 +166,8 @@ static bool take(tutti_cudnn_plan *p, tutti_kernel_pass pass, int algorithm)
     return true;
 }
 
-/* Takes the first algorithm that is deterministic: of this math, else of any that the convolution's math allows, else
- * one that always is. */
+/* Takes the first deterministic algorithm with this math, else with any math that the convolution allows, else one that
+ * is always deterministic. */
 static bool choose(tutti_cudnn_plan *p, tutti_kernel_pass pass, int math)
 {
     static const int always[TUTTI_NPASSES] = {TUTTI_CUDNN_FORWARD_IMPLICIT_PRECOMP_GEMM, TUTTI_CUDNN_FILTER_ALGO_1,

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cudnn.h: convolutions by cuDNN 9: the library's handle, once a card, and plans, once a convolution.
  *
- * Values lie with channels last, weights as (filters, window, channels of a group); or both are row-major. All are of
- * one type. Sums are f32, in f32 without TF32. Algorithms are the first deterministic ones that the library's
- * heuristics name: no clock is looked at, so the same shapes give the same bits on a card.
+ * Values have channels last and weights lie as (filters, window, channels of a group); or both are row-major. All are
+ * of one type. Sums are f32, in f32 without TF32. Algorithms are the first deterministic ones that the library's
+ * heuristics name. Nothing is timed, so the same shapes give the same bits on a card.
  *
- * Threads: as a tutti_cuda. Errors: preparing fails with the library's words; a call that fails is remembered by the
- * card. */
+ * Threads: as a tutti_cuda. Errors: preparing fails with the library's words; the card remembers a run that failed. */
 #ifndef TUTTI_KERNEL_CUDNN_H
 #define TUTTI_KERNEL_CUDNN_H
 
@@ -20,7 +19,7 @@ typedef struct {
     tutti_cuda *cuda;
 } tutti_cudnn;
 
-/* The handle of the card c, alive as long as the card. */
+/* Returns the handle of the card c in *out, which lives as long as the card. */
 tutti_status tutti_cudnn_of(tutti_cuda *c, const tutti_cudnn **out, tutti_failure *err);
 
 typedef struct {
@@ -38,11 +37,11 @@ typedef struct {
     size_t workspace_bytes[TUTTI_NPASSES];
 } tutti_cudnn_plan;
 
-/* Prepares *p for a convolution of shape s. TUTTI_ERR_FAILED where the library has no algorithm for it. end releases
- * *p, also where begin failed. */
+/* Prepares *p for a convolution of shape s. Returns TUTTI_ERR_FAILED if the library has no algorithm for it.
+ * tutti_cudnn_end releases *p, even if begin failed. */
 tutti_status tutti_cudnn_begin(const tutti_cudnn *c, const tutti_cudnn_shape *s, tutti_cudnn_plan *p,
                                tutti_failure *err);
-void tutti_cudnn_end(tutti_cudnn_plan *p); /* a zeroed plan is fine */
+void tutti_cudnn_end(tutti_cudnn_plan *p); /* Releases a plan, which may be zeroed. */
 
 /* The memory of one pass, which reads two of in, weights and out and writes the third. workspace has as many bytes as
  * the plan says for the pass. */

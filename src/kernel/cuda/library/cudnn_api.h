@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 enum {
-    TUTTI_CUDNN_SUCCESS = 0, /* of cudnnStatus_t */
+    TUTTI_CUDNN_SUCCESS = 0, /* values of cudnnStatus_t */
 
     TUTTI_CUDNN_DATA_FLOAT = 0,
     TUTTI_CUDNN_DATA_HALF = 2,
@@ -16,16 +16,16 @@ enum {
 
     TUTTI_CUDNN_DEFAULT_MATH = 0, /* f32 by TF32 where the card has it */
     TUTTI_CUDNN_TENSOR_OP_MATH = 1,
-    TUTTI_CUDNN_FMA_MATH = 3, /* f32 as such */
+    TUTTI_CUDNN_FMA_MATH = 3, /* f32 without TF32 */
 
     TUTTI_CUDNN_TENSOR_NCHW = 0,
     TUTTI_CUDNN_TENSOR_NHWC = 1,
     TUTTI_CUDNN_CROSS_CORRELATION = 1,
     TUTTI_CUDNN_DETERMINISTIC = 1,
 
-    TUTTI_CUDNN_ALGORITHMS = 8, /* at most so many are named for a pass */
+    TUTTI_CUDNN_ALGORITHMS = 8, /* the largest number of algorithms that heuristics name for a pass */
 
-    /* Algorithms that few shapes rule out, and whose sums have one order. */
+    /* Algorithms that few shapes rule out, and that always add up in one order. */
     TUTTI_CUDNN_FORWARD_IMPLICIT_GEMM = 0,
     TUTTI_CUDNN_FORWARD_IMPLICIT_PRECOMP_GEMM = 1,
     TUTTI_CUDNN_DATA_ALGO_1 = 1,
@@ -42,7 +42,7 @@ typedef struct {
 } tutti_cudnn_algorithm;
 
 typedef void *tutti_cudnn_handle;     /* cudnnHandle_t */
-typedef void *tutti_cudnn_descriptor; /* of a tensor, filter or convolution */
+typedef void *tutti_cudnn_descriptor; /* describes a tensor, filter or convolution */
 
 /* NAME(symbol, parameters): all return an int, a cudnnStatus_t. */
 #define TUTTI_CUDNN_FUNCTIONS(_)                                                                                       \
@@ -96,7 +96,7 @@ typedef void *tutti_cudnn_descriptor; /* of a tensor, filter or convolution */
 #define TUTTI_CUDNN_POINTER(name, parameters) int(*name) parameters;
 typedef struct {
     TUTTI_CUDNN_FUNCTIONS(TUTTI_CUDNN_POINTER)
-    size_t (*cudnnGetVersion)(void); /* 91900: of 9.19.0 */
+    size_t (*cudnnGetVersion)(void); /* 91900 means version 9.19.0 */
     const char *(*cudnnGetErrorString)(int status);
 } tutti_cudnn_functions;
 

@@ -8,8 +8,9 @@
 
 /* These repeat the declarations of small_conv.cu. */
 enum { ROWS = 32, THREADS = 256, COLUMNS = 64, MOST_COLUMNS = 1280, NSIZES = 3, LANES = 4, PARTS = 8 };
-enum { BLOCKS_EACH = 2 /* of a multiprocessor at a time */, LEAST_SLAB = 2 * ROWS };
-static const int filters_of[NSIZES] = {16, 32, 64}, positions_of[NSIZES] = {64, 32, 32}; /* of a tile */
+enum { BLOCKS_EACH = 2 /* blocks that a multiprocessor runs at a time */, LEAST_SLAB = 2 * ROWS };
+/* filters and positions of a tile, by its size */
+static const int filters_of[NSIZES] = {16, 32, 64}, positions_of[NSIZES] = {64, 32, 32};
 
 typedef struct {
     const float *in;
@@ -24,7 +25,7 @@ typedef struct {
 
 /* ---- shapes ---- */
 
-/* The convolution whose outputs are the gradients of this one's inputs, where the stride is 1. */
+/* Returns the convolution whose outputs are the gradients of s's inputs, for stride 1. */
 static tutti_cudnn_shape turned(const tutti_cudnn_shape *s)
 {
     tutti_cudnn_shape t = *s;
@@ -52,7 +53,7 @@ static patches_form form_of(const tutti_cudnn_shape *s, const void *in)
                           .columns = (int32_t)(s->kernel * s->kernel * channels)};
 }
 
-/* The smallest tile that has all filters, or the largest one. */
+/* Returns the smallest tile that holds all filters, or the largest tile. */
 static int size_of(int64_t filters)
 {
     int size = 0;
@@ -65,7 +66,7 @@ static int64_t divide_up(int64_t n, int64_t by)
     return (n + by - 1) / by;
 }
 
-/* ---- which passes ---- */
+/* ---- which passes our kernels compute ---- */
 
 /* The kernels count numbers of a value in 31 bits, rows in 20 and places in a window in 15. */
 static bool is_countable(const tutti_cudnn_shape *s)
@@ -77,8 +78,7 @@ static bool is_countable(const tutti_cudnn_shape *s)
            s->out_channels * s->kernel * s->kernel * s->in_channels < INT32_MAX;
 }
 
-/* The library's convolutions of f32 that give the same bits each time are made for many channels. On an H200, 64
- * samples, in us:
+/* The library's deterministic f32 convolutions are made for many channels. Times on an H200, 64 samples, in us:
  *
  *                                       weights   data  forward
  *     LeNet, 1 to 20, 5x5                   145     78       14
@@ -88,13 +88,13 @@ static bool is_countable(const tutti_cudnn_shape *s)
  *     ResNet-20, 16 to 32, stride 2         702     42
  *     ResNet-20, 64 of 8x8                   76
  *
- * These are 0.2 to 7 TFLOP/s. AlexNet's 64 to 192 filters of 5x5 reach 20 to 38. So our kernels take all sizes of few
- * filters, whose tiles the library leaves empty, and of more filters the sizes that have little to do. Groups, or
- * inputs, that leave half of our least tile empty are the library's. */
+ * These are 0.2 to 7 TFLOP/s. AlexNet's 64 to 192 filters of 5x5 reach 20 to 38. So our kernels take all convolutions
+ * of few filters, whose tiles the library leaves empty, and those of more filters that have little arithmetic. The
+ * library keeps groups, or inputs, that leave half of our least tile empty. */
 bool tutti_small_conv_fits(const tutti_cudnn_shape *s, tutti_kernel_pass pass)
 {
     enum { FEW_FILTERS = 32, MORE_FILTERS = 64, LEAST_FILTERS = 8 };
-    const double little = 2e9; /* products of numbers */
+    const double little = 2e9; /* limit in multiplications */
     const bool is_data = pass == TUTTI_PASS_DATA, is_params = pass == TUTTI_PASS_PARAMS;
     if (s->type != TUTTI_F32 || s->rows || !is_countable(s) || (is_data && s->stride != 1)) return false;
     if (pass != TUTTI_PASS_FORWARD && !s->training) return false;
@@ -111,9 +111,9 @@ bool tutti_small_conv_sums(const tutti_small_conv *s, tutti_kernel_pass pass)
     return s->cuda && tutti_small_conv_fits(&s->shape, pass);
 }
 
-/* ---- begin ---- */
+/* ---- preparing ---- */
 
-/* Positions are cut into slabs, so many that the card is full once. */
+/* Cuts positions into as many slabs as fill the card once. */
 static void share_out(tutti_small_conv *s, int multiprocessors)
 {
     const patches_form f = form_of(&s->shape, NULL);
@@ -126,7 +126,7 @@ static void share_out(tutti_small_conv *s, int multiprocessors)
     s->nslabs = divide_up(f.positions, s->slab);
 }
 
-/* An entry's name: "outputs_16_4" has tiles of 16 filters and reads channels by fours. */
+/* Writes an entry's name: "outputs_16_4" has tiles of 16 filters and reads channels by fours. */
 static void name_of(const char *what, const tutti_cudnn_shape *s, char out[32])
 {
     const patches_form f = form_of(s, NULL);
@@ -159,7 +159,7 @@ size_t tutti_small_conv_scratch(const tutti_small_conv *s)
 
 /* ---- passes ---- */
 
-/* Tiles of filters of all groups. */
+/* Returns the number of tiles of filters, over all groups. */
 static uint32_t filter_tiles(const patches_form *f)
 {
     return (uint32_t)(divide_up(f->filters, filters_of[size_of(f->filters)]) * f->groups);

@@ -11,23 +11,26 @@
 #include "cudnn.h"
 
 typedef struct {
-    tutti_cuda *cuda; /* NULL: the library computes all passes */
+    tutti_cuda *cuda; /* NULL means that the library computes all passes */
     tutti_cuda_function weights, slabs_sum, forward, data;
     tutti_cudnn_shape shape;
-    int64_t slab, nslabs; /* of positions of the output, for gradients of weights */
+    int64_t slab, nslabs; /* positions of the output in a slab, and number of slabs, for gradients of weights */
 } tutti_small_conv;
 
-/* Whether our kernels compute this pass of a convolution of this shape. */
+/* True if our kernels compute this pass of a convolution of this shape. */
 bool tutti_small_conv_fits(const tutti_cudnn_shape *s, tutti_kernel_pass pass);
-/* Describes the convolution of shape s in *out and finds its functions. TUTTI_ERR_FAILED with the compiler's words. */
+/* Describes the convolution of shape s in *out and finds its device functions. TUTTI_ERR_FAILED has the compiler's
+ * words. */
 tutti_status tutti_small_conv_begin(tutti_cuda *c, const tutti_cudnn_shape *s, tutti_small_conv *out,
                                     tutti_failure *err);
-/* Whether s was begun and our kernels compute this pass. */
+/* True if s was begun and our kernels compute this pass. */
 bool tutti_small_conv_sums(const tutti_small_conv *s, tutti_kernel_pass pass);
-size_t tutti_small_conv_scratch(const tutti_small_conv *s); /* bytes that the gradient of weights works in */
-/* m->out = max(0, sums + bias); bias NULL: there is none; relu false: no max. */
+size_t tutti_small_conv_scratch(const tutti_small_conv *s); /* Returns the bytes of scratch that the gradient of weights
+                                                             * needs. */
+/* Computes m->out = max(0, sums + bias). A NULL bias adds nothing; without `relu` there is no maximum. */
 void tutti_small_conv_forward(const tutti_small_conv *s, const tutti_cudnn_memory *m, const float *bias, bool relu);
-void tutti_small_conv_params(const tutti_small_conv *s, const tutti_cudnn_memory *m); /* m->workspace: the scratch */
+/* Computes the gradient of the weights. m->workspace is the scratch. */
+void tutti_small_conv_params(const tutti_small_conv *s, const tutti_cudnn_memory *m);
 void tutti_small_conv_data(const tutti_small_conv *s, const tutti_cudnn_memory *m);
 
 #endif
