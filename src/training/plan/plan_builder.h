@@ -46,7 +46,8 @@ typedef struct {
     tutti_collective collective;
     const char *algorithm;
     bool in_place;
-    bool of_slots; /* the schedule's sums are in the class of the plan's sums; canonical sums are over all ranks */
+    bool of_slots; /* true: the schedule sums in the same class as the plan, canonical or fast; canonical sums are over
+                    * all ranks */
 } tutti_builder_request;
 tutti_status tutti_builder_schedule(tutti_plan_builder *b, const tutti_builder_request *r, int *out,
                                     tutti_failure *err);

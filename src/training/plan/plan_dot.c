@@ -36,7 +36,8 @@ static const char *colour_of(tutti_collective c)
     return tutti_collective_takes_slices(c) ? "#e2d9f3" : tutti_collective_gives_slices(c) ? "#d1e7dd" : "#f8d7da";
 }
 
-/* The loop EACH_END: draws an edge from an exchange to the exchange that its end makes ready. */
+/* Draws the loop EACH_END: an edge from each exchange to the exchange that becomes ready when the first one has
+ * ended. */
 static void add_beside(const tutti_plan *p, tutti_strbuf *sb)
 {
     const tutti_loop *l = &p->loops[TUTTI_EACH_END];

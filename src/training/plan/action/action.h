@@ -24,10 +24,10 @@ struct tutti_strbuf;
  * hold. wait: waits for the end of the exchange that was started last, or does nothing if it was waited for already;
  * with conditions: waits until the exchange has been told them. pace: waits until no worker is more than
  * config.staleness local steps behind. enter: begins a visit to the common memories, when the plan's admission lets
- * this rank in. leave: ends the visit. look: adds 1 to the number in `to` if some elements of `from` are not finite;
- * where norms are needed, also adds squares to the numbers behind it (tensor/squares.h): those of all elements, or of
- * each tensor, as tutti_plan_norms_of places them. apply: applies the job's rule to elements of the weights, from the
- * sums in `from`. The files of the other actions describe them. */
+ * this rank in. leave: ends the visit. look: adds 1 to the number in `to` if some elements of `from` are not finite.
+ * Where norms are needed, a look also adds the squares of elements to the numbers that follow (tensor/squares.h):
+ * squares of all elements, or of each tensor (tutti_plan_norms_of). apply: applies the job's rule to elements of the
+ * weights, from the sums in `from`. The files of the other actions describe them. */
 #define TUTTI_ACTIONS(row)                                                                                             \
     row(KERNEL, kernel) row(FOLD, fold) row(START, start) row(TELL, tell) row(WAIT, wait) row(PACE, pace)              \
         row(ENTER, enter) row(LEAVE, leave) row(LOOK, look) row(APPLY, apply) row(ELASTIC, elastic) row(OUTER, outer)  \

@@ -69,7 +69,7 @@ int tutti_action_flows(const tutti_plan *p, const tutti_action *a, tutti_element
     return n;
 }
 
-/* Counts each place read and written once, however many flows it is in. */
+/* Adds a place to the list unless the list has it: bytes of a place count once, however many flows the place is in. */
 static void note(int *places, int *n, int memory, int copy)
 {
     const int at = memory * 64 + copy;

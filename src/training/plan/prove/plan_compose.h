@@ -75,7 +75,8 @@ typedef struct {
 typedef struct {
     tutti_loop_step *steps;
     int nsteps;
-    /* Per invocation and exchange: positions of loop steps, -1 = none. */
+    /* Per invocation and exchange: positions of the loop's steps that begin it, tell it that it is ready, tell it that
+     * it is free, and wait for it; -1 = none. */
     int *begun, *ready, *is_free, *waited;
     int *first_step;     /* per invocation and exchange: index of its first step in the part */
     int nexchange_steps; /* number of exchange steps, which come before the loop's */
