@@ -46,8 +46,9 @@ int tutti_graph_loss_number(const tutti_graph *g, int layer)
 
 /* ---- parameters and kernels ---- */
 
-/* The mean over slots times the number of slots is the sum over the global batch: the loss and the count of correct
- * samples are read back in this way, and any non-zero @stop ends the run on all ranks at the same step. */
+/* Names of the control numbers. The mean of a number over slots, times the number of slots, is its sum over the global
+ * batch. The loss and the count of correct samples are read back in this way, and any non-zero @stop ends the run on
+ * all ranks at the same step. */
 static const char *const control_names[] = {
     [TUTTI_CONTROL_LOSS] = "@loss",
     [TUTTI_CONTROL_CORRECT] = "@correct",
