@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_predict.c: predicts a job: for each rank count the job's own plan, a profile of one rank's share, a timeline. */
+/* job_predict.c: predicts a job. For each rank count it makes the job's own plan, takes a profile of one rank's share,
+ * and plays a timeline. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* outputs.h: checks that files to write are not files that are read, and can be written; also for runs, checkpoints and
- * folders of data. Both checks come before the work begins. Otherwise an output that is also an input would be lost,
- * and a path that cannot be written would be reported only after minutes. Threads: shared. */
+/* outputs.h: checks that the files that a command writes are not files that it reads, and can be written. Files that
+ * are read may be runs, checkpoints and folders of data. Both checks come before the work begins. Otherwise an output
+ * that is also an input would be lost, and a path that cannot be written would be reported only after minutes. Threads:
+ * shared. */
 #ifndef TUTTI_JOB_OUTPUTS_H
 #define TUTTI_JOB_OUTPUTS_H
 

@@ -117,8 +117,8 @@ tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *
 
 /* ---- choosing the keys that are auto ---- */
 
-/* Returns overrides for keys that are auto now, from what the run in this folder began with, if it had the same number
- * of ranks; NULL: none. */
+/* Returns, as overrides, the values with which the run in this folder began for keys that are auto now, if it had the
+ * same number of ranks; NULL: none. */
 static char *find_kept(const tutti_job *job, const char *dir, int nranks)
 {
     char *path = NULL, *text = NULL, *out = NULL;
@@ -133,7 +133,7 @@ static char *find_kept(const tutti_job *job, const char *dir, int nranks)
     return out;
 }
 
-/* Takes the job with these overrides, and makes its plan. */
+/* Makes the job with these overrides the job of the session, and makes its plan. */
 static tutti_status take(const tutti_job *job, const char *overrides, tutti_session *s, tutti_failure *err)
 {
     tutti_job *chosen = tutti_job_with(job, overrides);

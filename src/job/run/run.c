@@ -81,8 +81,8 @@ static tutti_status listen_for_reports(tutti_rank_run *r)
     return r->options->report_signal ? tutti_group_report_on(r->group, r->options->report_signal, &r->err) : TUTTI_OK;
 }
 
-/* A rank that has a message gives it before any rank ends, because a launcher kills the rest when the first one
- * ends. */
+/* Prepares the rank's session. On a failure, a rank that has a message reports it before any rank ends, because a
+ * launcher kills the other ranks when the first one ends. */
 static tutti_status prepare(tutti_rank_run *r, tutti_session_data *own, tutti_session *s)
 {
     char *times = NULL;

@@ -86,7 +86,8 @@ void tutti_run_tell_data(const tutti_rank_run *r, const tutti_session_data *d)
     tutti_strbuf_release(&words);
 }
 
-/* Adds rank 0's choice. On one host the predicted step leaves kernels out, because their times are not measured yet. */
+/* Adds the exchange that rank 0 has chosen. On one host the predicted step leaves kernels out, because their times are
+ * not measured yet. */
 static void add_exchange(const tutti_rank_run *r, tutti_strbuf *out)
 {
     const tutti_session *s = r->session;
