@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_connect.c: finds the device row of a name, and what `auto` takes. */
+/* device_connect.c: finds the device row of a name, and chooses the device for the name `auto`. */
 #include <stdlib.h>
 #include <string.h>
 

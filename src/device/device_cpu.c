@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_cpu.c: the device row `cpu`: pages of the system, and tensor's loops as they are. */
+/* device_cpu.c: the device row `cpu`: memory is pages of the system, and loops are those of src/tensor. */
 #include <string.h>
 
 #include "../base/host/pages.h"
@@ -66,7 +66,7 @@ static void convert(const tutti_device *d, tutti_dtype type, const void *from, t
         tutti_convert_from_f32(to_type, from, to, n);
 }
 
-/* ---- work, and what the host sees of it ---- */
+/* ---- work, and how the host reads its results ---- */
 
 static tutti_event launch(const tutti_device *d, const tutti_queue_work *work, const void *args)
 {

@@ -1,41 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device_row.h: a device: where vectors lie and what computes on them, one row a kind: `cpu` is this host's memory and
- * cores, `cuda` a card's. Code that owns vectors (a plan's memories, an exchange's scratch) is given a row and touches
- * them by its calls alone. Addresses are the row's: the host may add to them and compare them, and follows them only if
- * the row shares the host's memory. Some parts use the host's memory without a row: `tune kernels`, `eval`, `infer`,
- * memory that callers of tutti/comm.h bring, the bytes of wires, and the support vector machine.
+/* device_row.h: a device: where vectors lie and what computes on them, one row for each kind: `cpu` is this host's
+ * memory and cores, `cuda` those of a card. Code that owns vectors (a plan's memories, an exchange's scratch) is given
+ * a row and touches them only by its calls. Addresses are the row's: the host may add to them and compare them, but
+ * reads memory at them only if the row shares the host's memory. Some parts use the host's memory without a row: `tune
+ * kernels`, `eval`, `infer`, memory that callers of tutti/comm.h bring, the bytes of wires, and the support vector
+ * machine.
  *
- * Memory. A row allocates, or it is shown what is there already (enrol), such as regions, which peers map too. Its
- * calls touch nothing else, but where it shares the host's memory.
+ * Memory. A row allocates memory, or it is shown memory that exists already (enrol), such as regions, which peers map
+ * too. Its calls touch no other memory, except if it shares the host's.
  *
  * The queue. Work (launch) and loops (copy, reduce, convert, average) run in the order in which they were put on the
  * queue, by whatever thread. The cpu runs each at once. Work is over when its event was waited for; work and loops are
- * all over when finish returns. Nothing else waits for them: a caller that wants their results for a look, a borrowing
- * or another rank finishes first.
+ * all over when finish returns. Nothing else waits for them: a caller that lets the host or another rank read their
+ * results calls finish first.
  *
- * Loops are elementwise, the same bits at any offset and in any cut, and the same on all rows (tensor/reduce.h and
+ * Loops are elementwise. They give the same bits at any offset, in any pieces, and on all rows (tensor/reduce.h and
  * tensor/convert.h say which).
  *
- * Work is a row of a table (tutti_queue_work), one table a kind of device; whoever launches takes the row of the
- * device's kind.
+ * Work is a row of a table (tutti_queue_work), with one table for each kind of device. A caller that launches takes the
+ * row for its device's kind.
  *
- * A row that keeps something begins with a tutti_device, and is reached through it.
- * Threads: shared; no two calls at the same time touch the same elements unless both read, or a method says so
- * (tensor/relaxed.h). Errors: where memory is had; a card that fails later says so in check. Cost: a loop is one
- * indirect call, then its one pass over memory. */
+ * A row with data of its own is a struct that begins with a tutti_device. Threads: shared; no two calls at the same
+ * time touch the same elements unless both read, or a method says so (tensor/relaxed.h). Errors: allocating fails; a
+ * card that fails later reports it in check. Cost: a loop is one indirect call, then its one pass over memory. */
 #ifndef TUTTI_DEVICE_ROW_H
 #define TUTTI_DEVICE_ROW_H
 
 #include "../tensor/reduce.h"
 #include "tutti/failure.h"
 
-/* outputs = expression over inputs, element by element. `in` or `out` may have 16 bits if the other one is f32: the sum
- * is made in f32, and rounded once if `out` is the narrow one. */
+/* A reduction: outputs = expression over inputs, element by element. `in` or `out` may have 16 bits if the other one is
+ * f32: the sum is made in f32, and rounded once if `out` has 16 bits. */
 typedef struct {
     tutti_dtype in, out;
     tutti_operation op;   /* avg is computed as a sum */
     const uint8_t *folds; /* postfix, as in tutti/schedule.h; NULL means left to right */
-    bool stream;          /* larger than the caches: stores may bypass them */
+    bool stream;          /* the vectors are larger than the caches: stores may bypass them */
 } tutti_device_reduction;
 
 /* All work that was launched up to a moment. */
@@ -58,11 +58,11 @@ typedef struct {
     size_t nbytes, varying_at, varying_bytes; /* bytes of the arguments; varying_bytes is 0 if none of them changes */
 } tutti_queue_work;
 
-enum { TUTTI_DEVICE_HANDLE = 64 }; /* bytes */
+enum { TUTTI_DEVICE_HANDLE = 64 }; /* bytes of a handle by which another process opens memory */
 
 struct tutti_device {
     const char *name;  /* "cpu" */
-    const char *about; /* such as "NVIDIA H200"; NULL if there is nothing to add */
+    const char *about; /* description of the device, such as "NVIDIA H200"; NULL if there is nothing to add */
     tutti_device_kind kind;
     bool shares_host; /* its calls and launches may touch all memory that the host may touch */
 
@@ -100,8 +100,8 @@ struct tutti_device {
     /* Gives the queued work to the device and returns. push, bring and brought are NULL if the device reads the host's
      * memory in place. */
     void (*push)(const tutti_device *d);
-    /* Copies host memory to the device's beside the queue. Work that is launched after the next push or wait finds it
-     * there. No work in flight may read `to`; `from` must stay until brought has returned. */
+    /* Copies host memory to the device's, beside the queue. Work that is launched after the next push or wait reads the
+     * copied values. No work in flight may read `to`; `from` must not change until brought has returned. */
     void (*bring)(const tutti_device *d, void *to, const void *from, size_t nbytes);
     void (*brought)(const tutti_device *d);
     /* Waits until everything on the queue is over. */
@@ -109,7 +109,7 @@ struct tutti_device {
     /* The host has remade something that arguments of work point to, such as a kernel: the row forgets what it has
      * recorded. NULL if the row never records. */
     void (*renew)(const tutti_device *d);
-    /* TUTTI_ERR_FAILED with words once the device has failed; results of later launches are undefined. */
+    /* TUTTI_ERR_FAILED with words once the device has failed; results of launches after the failure are undefined. */
     tutti_status (*check)(const tutti_device *d, tutti_failure *err);
 
     /* Copies a few numbers of the device's memory to `to`, for the host. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_device.c: opens a card by its number, keeps what its kernels share, and closes it. */
+/* cuda_device.c: opens a card by its number, keeps objects that its kernels share, and closes it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cuda_impl.h"
 
-/* ---- failures while things run ---- */
+/* ---- failures of launches ---- */
 
 void tutti_cuda_words(const tutti_cuda_driver *driver, tutti_cu_result result, char out[160])
 {
@@ -148,7 +148,7 @@ void tutti_cuda_close(tutti_cuda *c)
     free(c);
 }
 
-/* ---- what others ask for ---- */
+/* ---- the device row, figures and shared objects of a card ---- */
 
 const tutti_device *tutti_cuda_device(const tutti_cuda *c)
 {
@@ -157,7 +157,7 @@ const tutti_device *tutti_cuda_device(const tutti_cuda *c)
 
 tutti_cuda *tutti_cuda_of(const tutti_device *d)
 {
-    return (tutti_cuda *)(uintptr_t)d; /* begins with it */
+    return (tutti_cuda *)(uintptr_t)d; /* a tutti_cuda begins with its device row */
 }
 
 const tutti_cuda_card *tutti_cuda_card_of(const tutti_cuda *c)

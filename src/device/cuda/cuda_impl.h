@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_impl.h: declarations that the files of src/device/cuda share.
  *
- *   cuda_device.c    opens and closes it, what is kept     cuda_memory.c   memory, ranges, what the host sees
- *   cuda_libraries.c where libraries are                   cuda_module.c   kernels' texts, compiled and cached
- *   cuda_queue.c     the queue, and its replays            cuda_loops.c    copy, reduce, average, convert
+ *   cuda_device.c    opens and closes a card, shared objects   cuda_memory.c   memory, ranges, copies to the host
+ *   cuda_libraries.c finds libraries                           cuda_module.c   kernels' texts, compiled and cached
+ *   cuda_queue.c     the queue, and its replays                cuda_loops.c    copy, reduce, average, convert
  *
- * Invariants: `lock` is held while a call of the row runs, and this process's context is the calling thread's then.
- * What the queue holds has not been given to the driver; what was given to it is over once `done` has reached its
- * number. */
+ * Invariants: while a call of the device row runs, `lock` is held and this process's context is the calling thread's.
+ * Work on the queue has not been given to the driver. Work that was given to the driver is over once `done` has reached
+ * its number. */
 #ifndef TUTTI_CUDA_IMPL_H
 #define TUTTI_CUDA_IMPL_H
 
@@ -22,13 +22,13 @@ enum { TUTTI_CUDA_MOST_INPUTS = 64, TUTTI_CUDA_MOST_OUTPUTS = 8 };
 typedef struct {
     char *base;
     size_t nbytes;
-    bool is_host;   /* the host's pages, registered with the driver */
+    bool is_host;   /* pages of the host, registered with the driver */
     bool is_alien;  /* registered by other code of this process */
     bool is_opened; /* opened from another process */
 } tutti_cuda_range;
 
 typedef struct {
-    const char *text; /* the embedded one */
+    const char *text; /* the embedded text of the kernels */
     void *module;
 } tutti_cuda_module;
 
@@ -39,19 +39,19 @@ typedef struct {
 
 typedef struct tutti_cuda_queue tutti_cuda_queue;
 
-/* Functions of loops.cu. */
+/* The kernels of loops.cu that are launched here. */
 typedef struct {
     tutti_cuda_function sum_f32, sum, divide, convert;
 } tutti_cuda_loops;
 
 struct tutti_cuda {
-    tutti_device row; /* the first field */
+    tutti_device row; /* must be the first field */
     pthread_mutex_t lock;
     tutti_cuda_driver driver;
     tutti_cuda_card card;
-    void *context, *stream, *side; /* side: the stream for memory that is brought */
-    void *arrived;                 /* event behind the last bring */
-    bool is_coming;                /* the queue has not waited for it yet */
+    void *context, *stream, *side; /* side: the stream on which `bring` copies host memory */
+    void *arrived;                 /* event after the last copy by `bring` */
+    bool is_coming;                /* such a copy was made, and the queue has not waited for it yet */
     tutti_cuda_range *ranges;
     int nranges, most_ranges;
     tutti_cuda_module *modules;
@@ -60,11 +60,11 @@ struct tutti_cuda {
     int nkept;
     tutti_cuda_queue *queue;
     tutti_cuda_loops loops;
-    char *bounce; /* pinned host memory of TUTTI_CUDA_BOUNCE bytes, for what is copied from and to plain memory */
-    char *seen;   /* copy of the last look: seen_bytes from seen_at, in pinned memory */
+    char *bounce; /* pinned host memory of TUTTI_CUDA_BOUNCE bytes, through which plain host memory is copied */
+    char *seen;   /* pinned copy of the memory that `look` read last: seen_bytes bytes from address seen_at */
     const char *seen_at;
     size_t seen_bytes;
-    tutti_failure failure; /* the first failure while things ran; TUTTI_OK if there is none */
+    tutti_failure failure; /* the first failure of a launch or copy; TUTTI_OK if there is none */
 };
 enum { TUTTI_CUDA_BOUNCE = 4 << 20, TUTTI_CUDA_SEEN = 4096 };
 
@@ -87,7 +87,7 @@ bool tutti_cuda_is_well(tutti_cuda *c, tutti_cu_result result, const char *call)
 /* Writes the driver's words for a result, "out of memory (CUDA_ERROR_OUT_OF_MEMORY)", into out. */
 void tutti_cuda_words(const tutti_cuda_driver *driver, tutti_cu_result result, char out[160]);
 
-/* cuda_memory.c: functions of the row; what address ranges the device knows. */
+/* cuda_memory.c: fills in the row's calls for memory, and keeps the address ranges that the device knows. */
 void tutti_cuda_place_memory(tutti_device *row);
 const tutti_cuda_range *tutti_cuda_range_of(const tutti_cuda *c, const void *at);
 void tutti_cuda_release_ranges(tutti_cuda *c);
@@ -95,21 +95,21 @@ void tutti_cuda_release_ranges(tutti_cuda *c);
  * returns. */
 void tutti_cuda_carry_in(tutti_cuda *c, void *to, const void *from, size_t nbytes);
 
-/* cuda_queue.c */
+/* cuda_queue.c: the queue of work, and its replays. */
 tutti_cuda_queue *tutti_cuda_queue_create(bool replays);
 void tutti_cuda_queue_destroy(tutti_cuda *c);
 void tutti_cuda_place_queue(tutti_device *row);
 /* Callers hold the lock. flush gives all that was put on the queue to the driver; sync also waits until it is over. */
 void tutti_cuda_flush(tutti_cuda *c);
 void tutti_cuda_sync(tutti_cuda *c);
-void tutti_cuda_forget_recorded(tutti_cuda *c); /* when nothing is on its way */
+void tutti_cuda_forget_recorded(tutti_cuda *c); /* Forgets all recorded sequences. Call it when nothing is running. */
 uint64_t tutti_cuda_put(tutti_cuda *c, const tutti_queue_work *work, const void *args);
 
-/* cuda_loops.c */
+/* cuda_loops.c: finds the kernels of loops.cu. */
 tutti_status tutti_cuda_loops_find(tutti_cuda *c, tutti_failure *err);
 void tutti_cuda_place_loops(tutti_device *row);
 
-/* cuda_module.c */
+/* cuda_module.c: compiles and loads kernels. */
 void tutti_cuda_modules_release(tutti_cuda *c);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_libraries.c: finds CUDA's libraries on this host, also in Python packages of NVIDIA, and fills the tables of
- * their functions.
+ * their functions. It looks in this order:
  *
- *   1. the folders of TUTTI_CUDA_PATH (":" between), which tests and odd machines name
- *   2. what this process has loaded already
+ *   1. the folders of TUTTI_CUDA_PATH (":" between), which tests and unusual machines name
+ *   2. libraries that this process has loaded already
  *   3. site-packages/nvidia of the active Python: of VIRTUAL_ENV and CONDA_PREFIX, else of the python3 on PATH
  *   4. the system's loader
  *   5. CUDA_HOME, CUDA_PATH, /usr/local/cuda
  *
- * The driver is the system's alone: 1, 2 and 4. */
+ * The driver belongs to the system, so it is looked for only in 1, 2 and 4. */
 #include <dlfcn.h>
 #include <glob.h>
 #include <stdio.h>
@@ -23,9 +23,10 @@
 enum { MOST_FILES = 3, PATH_BYTES = 512 };
 
 typedef struct {
-    const char *name, *package;    /* "cudnn"; the PyPI package that brings it */
-    const char *files[MOST_FILES]; /* newest first */
-    const char *beside;            /* a pattern of files in its folder that it opens by bare names later; NULL: none */
+    const char *name, *package;    /* such as "cudnn"; the PyPI package that contains it */
+    const char *files[MOST_FILES]; /* file names, newest version first */
+    const char *beside;            /* a pattern of files in the library's folder that it opens later by bare names;
+                                    * NULL: none */
     bool is_driver;
 } library;
 
@@ -41,7 +42,7 @@ typedef struct {
     const library *what;
     void *handle;
     tutti_strbuf tried; /* reasons why files that exist could not be opened */
-    char *path;         /* path of the file, PATH_BYTES */
+    char *path;         /* path of the library that was found, of PATH_BYTES bytes */
 } search;
 
 /* Opens the files that this library opens by a bare name later. They lie in its own folder. The loader does not look
@@ -104,7 +105,8 @@ static bool open_in_each(search *s, const char *folders)
 
 static bool open_in_python(search *s, const char *prefix)
 {
-    static const char *const folders[] = {"cu1*", "*"}; /* CUDA 13's packages; those of before, and cuDNN's */
+    static const char *const folders[] = {"cu1*", "*"}; /* folders of CUDA 13's packages; those of older packages, and
+                                                         * of cuDNN's */
     char folder[PATH_BYTES];
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
         snprintf(folder, sizeof folder, "%.400s/lib/python3*/site-packages/nvidia/%s/lib", prefix, folders[i]);
@@ -113,7 +115,8 @@ static bool open_in_python(search *s, const char *prefix)
     return false;
 }
 
-/* Finds the folder above the bin that python3 lies in. A link there, as in a virtual environment, is not followed. */
+/* Finds the folder above the bin folder that holds python3. If python3 is a link, as in a virtual environment, it is
+ * not followed. */
 static bool find_python(char prefix[PATH_BYTES])
 {
     const char *path = getenv("PATH");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_loops.c: sums, copies and conversions of vectors on a card. The row's loops: work like any other on the queue,
- * so that a step's copies and sums are replayed with its kernels.
+/* cuda_loops.c: the device row's loops on a card: sums, copies and conversions of vectors. They are put on the queue
+ * like other work, so a step's copies and sums are replayed with its kernels.
  *
- * Sums of f32, bf16 and f16 run on the card. What no training asks for (other types and operations, long expressions)
- * is computed by the cpu's loops on copies: the same bits, slowly. */
+ * Sums of f32, bf16 and f16 run on the card. Other types and operations and long expressions, which no training needs,
+ * are computed by the cpu's loops on copies: the same bits, slowly. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ extern const tutti_embedded_text tutti_device_texts[]; /* made by the build */
 
 enum { STACK = 16, THREADS = 256 };
 
-/* The argument of `sum` in loops.cu, field by field the same. */
+/* The argument of `sum` in loops.cu, which declares the same fields. */
 typedef struct {
     const char *in[TUTTI_CUDA_MOST_INPUTS];
     char *out[TUTTI_CUDA_MOST_OUTPUTS];
@@ -43,7 +43,7 @@ typedef struct {
     int64_t n;
 } convert_args;
 
-/* ---- on the stream ---- */
+/* ---- functions that launch on the stream when the queue is emptied ---- */
 
 static void run_copy(const tutti_device *d, const void *args, const void *varying)
 {
@@ -88,7 +88,7 @@ static const tutti_queue_work summing = {"reduce", run_sum, sizeof(expression), 
 static const tutti_queue_work dividing = {"average", run_divide, sizeof(divide_args), 0, 0};
 static const tutti_queue_work converting = {"convert", run_convert, sizeof(convert_args), 0, 0};
 
-/* ---- what the card does not do ---- */
+/* ---- reductions that the card does not do: computed on the host ---- */
 
 static bool is_real(tutti_dtype type)
 {
@@ -120,7 +120,7 @@ static void average_on_host(const tutti_device *d, tutti_dtype type, char *x, in
     d->give_back(d, x, copy, nbytes, true);
 }
 
-/* ---- the row ---- */
+/* ---- the calls of the device row ---- */
 
 static void copy(const tutti_device *d, char *const *outputs, int nout, const char *input, size_t nbytes, bool stream)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_memory.c: allocates memory of a card, registers host memory, and copies between both.
  *
- * Addresses are unified: a pointer says by itself on which side it lies, so the host may add to it and compare it. The
- * ranges below say which addresses a copy may hand to the driver as they are; all others are plain host memory, which
- * goes through pinned memory of our own. */
+ * Addresses are unified: a pointer tells by itself whether it is the host's or the device's, so the host may add to it
+ * and compare it. A table of ranges lists the addresses that a copy may hand to the driver as they are. All other
+ * addresses are plain host memory, which is copied through our own pinned memory. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static bool take_range(tutti_cuda *c, const void *at, tutti_cuda_range *out)
     return false;
 }
 
-/* ---- what it allocates ---- */
+/* ---- allocating memory of the card ---- */
 
 static void *allocate(const tutti_device *d, size_t nbytes)
 {
@@ -76,7 +76,7 @@ static void release(const tutti_device *d, void *at, size_t nbytes)
     tutti_cuda_end(c);
 }
 
-/* ---- for other processes ---- */
+/* ---- sharing the card's memory with other processes ---- */
 
 static tutti_status fail_call(const tutti_cuda *c, const char *what, tutti_cu_result result, tutti_failure *err)
 {
@@ -89,7 +89,7 @@ static tutti_status show(const tutti_device *d, const void *at, char handle[TUTT
 {
     tutti_cuda *c = tutti_cuda_begin(d);
     tutti_cu_ipc_handle made;
-    tutti_cuda_sync(c); /* the zeros are there before a peer looks */
+    tutti_cuda_sync(c); /* the zeros are written before a peer reads the memory */
     const tutti_cu_result result = c->driver.cuIpcGetMemHandle(&made, at_of(at));
     tutti_cuda_end(c);
     memcpy(handle, &made, sizeof made);
@@ -119,9 +119,10 @@ static void close_shown(const tutti_device *d, void *at)
     tutti_cuda_end(c);
 }
 
-/* ---- what it is shown ---- */
+/* ---- registering the host's memory ---- */
 
-/* Memory of the device itself, such as a peer's that was opened, needs nothing. */
+/* Registers host memory with the driver. Memory of the device itself, such as a peer's that was opened, needs
+ * nothing. */
 static tutti_status enrol(const tutti_device *d, void *at, size_t nbytes, bool host_too, tutti_failure *err)
 {
     (void)host_too;
@@ -171,7 +172,7 @@ void tutti_cuda_release_ranges(tutti_cuda *c)
     }
 }
 
-/* ---- what the host sees ---- */
+/* ---- copies that the host waits for ---- */
 
 /* Copies between the device and plain host memory, in pieces through pinned memory. The copy is over when it
  * returns. */
@@ -196,7 +197,8 @@ void tutti_cuda_carry_in(tutti_cuda *c, void *to, const void *from, size_t nbyte
     carry(c, to, from, nbytes, false);
 }
 
-/* Numbers near those of the last look are at hand until something runs: a step's losses lie together. */
+/* Copies numbers to the host, with their neighbours. Until something runs, the next calls find those neighbours without
+ * a copy: a step's losses lie together. */
 static void look(const tutti_device *d, void *to, const void *from, size_t nbytes)
 {
     tutti_cuda *c = tutti_cuda_begin(d);
@@ -257,7 +259,7 @@ void tutti_cuda_place_memory(tutti_device *row)
     row->give_back = give_back;
 }
 
-/* ---- on the stream ---- */
+/* ---- copies and fills on the stream ---- */
 
 void tutti_cuda_fill(tutti_cuda *c, void *at, uint8_t value, size_t nbytes)
 {

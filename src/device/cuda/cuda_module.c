@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_module.c: compiles the texts of CUDA kernels by NVRTC for the card at hand, and keeps them in a folder for the
- * next start.
+/* cuda_module.c: compiles the texts of CUDA kernels by NVRTC for the card at hand, and keeps the results in a folder
+ * for the next start.
  *
  * A card that NVRTC knows gets machine code (a cubin), which any driver of the same major version loads. A newer card
  * gets PTX for the newest architecture that NVRTC knows, which the driver compiles. The folder is TUTTI_CACHE, else
  * XDG_CACHE_HOME/tutti, else HOME/.cache/tutti; a file's name is the hash of the text, the card's capability and the
- * options. What cannot be kept is compiled again next time, and a kept file that the driver refuses is compiled
- * anew. */
+ * options. A kernel whose file cannot be written is compiled again next time. A kept file that the driver refuses is
+ * compiled anew. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,11 +23,12 @@ enum { MOST_ARCHS = 64, IMAGE_BYTES = 64 << 20, FOLDER_BYTES = 416, PATH_BYTES =
 
 typedef struct {
     tutti_cuda *c;
-    const char *name;                            /* of the module */
-    tutti_strbuf text;                           /* common and module */
+    const char *name;                            /* name of the module */
+    tutti_strbuf text;                           /* the texts of "common" and of the module */
     char arch[32];                               /* "sm_90", "compute_121" */
-    char folder[FOLDER_BYTES], file[PATH_BYTES]; /* where the image is kept; empty: nowhere */
-    char *image;                                 /* the image that the driver loads; free() */
+    char folder[FOLDER_BYTES], file[PATH_BYTES]; /* folder and file in which the compiled image is kept; empty: it is
+                                                  * not kept */
+    char *image;                                 /* the image that the driver loads; freed by free() */
     size_t nbytes;
 } building;
 
@@ -45,7 +46,7 @@ static tutti_status fail_compiler(const building *b, const tutti_nvrtc *n, void 
     return st;
 }
 
-/* The architecture to compile for. */
+/* Chooses the architecture to compile for. */
 static void choose_arch(building *b, const tutti_nvrtc *n)
 {
     int archs[MOST_ARCHS], count = 0, best = 0;
@@ -84,7 +85,7 @@ static tutti_status compile(building *b, tutti_failure *err)
     return st;
 }
 
-/* ---- keeping ---- */
+/* ---- the cache folder ---- */
 
 /* Writes the folder's name, cut off if it is too long. Returns false if the environment names none. */
 static bool find_folder(char out[PATH_BYTES])

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_queue.c: the queue of work of a card: launches, and sequences that are recorded as a CUDA graph and replayed.
  *
- * What is launched is only noted: which work, its arguments, and the part of them that varies, apart. When somebody
+ * A launch is only noted: the work, its arguments and, separately, the part of the arguments that varies. When somebody
  * waits, the whole sequence is looked up among those that were seen before. A sequence that is new is given to the
- * driver piece by piece. When it comes the second time with the same arguments (but for what varies), it is recorded as
- * a CUDA graph; from then on one call replays it. Training steps repeat, so that a step costs one launch.
+ * driver piece by piece. When it comes the second time with the same arguments (except the varying parts), it is
+ * recorded as a CUDA graph; from then on one call replays it. Training steps repeat, so a step costs one launch.
  *
- * A sequence is known by the bytes of its arguments. What these point to in the host's memory, such as a kernel, may be
- * another thing at the same address later, and memory of the card may be given to somebody else: whoever makes kernels
- * says so (renew), and releasing memory does it too.
+ * A sequence is known by the bytes of its arguments. An argument may point to host memory, such as a kernel, where
+ * something else may lie later, or to memory of the card, which may be given to somebody else. Therefore code that
+ * makes kernels calls renew, and releasing memory forgets recorded sequences, too.
  *
- * The varying parts of a sequence lie one after the other in a block of pinned host memory, and are copied to the
- * device's block first, as the first node of the graph. A block is written again only when the launch that read it is
- * over. */
+ * The varying parts of a sequence lie one after the other in a block of pinned host memory. The first node of the graph
+ * copies them to the device's block. A block is written again only when the launch that read it is over. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,14 +22,15 @@ enum { MOST_SEQUENCES = 512, SLOT = 16 };
 
 typedef struct {
     const tutti_queue_work *work;
-    size_t args, varying; /* offsets in the sequence's bytes and in its block */
+    size_t args, varying; /* offsets of the item's arguments in the sequence's bytes, and of its varying part in the
+                           * block */
 } item;
 
-/* Work that was launched between two waits. */
+/* A sequence: the work that was launched between two waits. */
 typedef struct {
     item *items;
     int n, most;
-    char *args; /* of all items; the varying parts are zero there */
+    char *args; /* arguments of all items; their varying parts are zero */
     size_t nargs, most_args;
     char *varying;
     size_t nvarying, most_varying;
@@ -41,10 +41,10 @@ typedef struct {
     uint64_t hash;
     sequence like;
     void *graph;  /* NULL until the sequence is seen a second time */
-    char *pinned; /* the block, here and on the device */
+    char *pinned; /* the block of varying parts, on the host and on the device */
     tutti_cu_at block;
     uint64_t used;   /* time of the queue's clock at its last use */
-    uint64_t number; /* number of the last event in it */
+    uint64_t number; /* number of the last event in the sequence */
 } recorded;
 
 struct tutti_cuda_queue {
@@ -53,7 +53,7 @@ struct tutti_cuda_queue {
     int nseen;
     bool replays;
     uint64_t launched, given, done, clock;
-    char *pinned; /* for sequences that are not recorded */
+    char *pinned; /* the block for sequences that are not recorded */
     tutti_cu_at block;
     size_t block_bytes;
 };
@@ -65,7 +65,7 @@ tutti_cuda_queue *tutti_cuda_queue_create(bool replays)
     return q;
 }
 
-/* ---- noting ---- */
+/* ---- noting launches ---- */
 
 static void *grow(void *at, size_t *most, size_t need)
 {
@@ -111,9 +111,9 @@ static void free_sequence(sequence *s)
     *s = (sequence){0};
 }
 
-/* ---- giving it to the driver ---- */
+/* ---- giving a sequence to the driver ---- */
 
-/* block: the address where the device finds the varying parts. */
+/* Launches all items. block: the address where the device finds the varying parts. */
 static void run_items(tutti_cuda *c, const sequence *s, tutti_cu_at block)
 {
     for (int i = 0; i < s->n; i++) {
@@ -145,7 +145,7 @@ static void run_once(tutti_cuda *c)
 {
     tutti_cuda_queue *q = c->queue;
     const sequence *s = &q->now;
-    if (q->done < q->given && s->nvarying) wait_for_stream(c); /* the block may still be read */
+    if (q->done < q->given && s->nvarying) wait_for_stream(c); /* an earlier launch may still read the block */
     if (s->nvarying > q->block_bytes) {
         give_block(c, q->pinned, q->block);
         q->block_bytes = 2 * s->nvarying;
@@ -227,7 +227,7 @@ static void *record(tutti_cuda *c, recorded *r)
 static void replay(tutti_cuda *c, recorded *r)
 {
     tutti_cuda_queue *q = c->queue;
-    if (r->number > q->done) wait_for_stream(c); /* its block may still be read */
+    if (r->number > q->done) wait_for_stream(c); /* an earlier replay may still read this sequence's block */
     if (r->like.nvarying) memcpy(r->pinned, q->now.varying, r->like.nvarying);
     TUTTI_CUDA(c, cuGraphLaunch, r->graph, c->stream);
 }
@@ -287,7 +287,7 @@ void tutti_cuda_queue_destroy(tutti_cuda *c)
     c->queue = NULL;
 }
 
-/* ---- the row ---- */
+/* ---- the calls of the device row ---- */
 
 static tutti_event launch(const tutti_device *d, const tutti_queue_work *work, const void *args)
 {
@@ -355,7 +355,7 @@ void tutti_cuda_place_queue(tutti_device *row)
     row->finish = finish;
 }
 
-/* ---- for work ---- */
+/* ---- calls for the functions that launch kernels ---- */
 
 tutti_cuda_grid tutti_cuda_cover(int64_t n, int threads, int each)
 {
@@ -370,7 +370,7 @@ static unsigned at_least_one(uint32_t n)
 
 void tutti_cuda_run(tutti_cuda *c, tutti_cuda_function f, tutti_cuda_grid g, void *const *args)
 {
-    if (!g.blocks[0]) return; /* nothing to do */
+    if (!g.blocks[0]) return; /* a grid without blocks has nothing to do */
     TUTTI_CUDA(c, cuLaunchKernel, f, g.blocks[0], at_least_one(g.blocks[1]), at_least_one(g.blocks[2]), g.threads[0],
                at_least_one(g.threads[1]), at_least_one(g.threads[2]), g.shared, c->stream, (void **)(uintptr_t)args,
                NULL);
