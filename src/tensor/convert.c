@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* convert.c: converts vectors between f32, bf16 and f16 by the row for this processor. */
+/* convert.c: converts vectors between f32, bf16 and f16 by the loops for this processor. */
 #include "convert.h"
 
 #include "convert_impl.h"

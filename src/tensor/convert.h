@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* convert.h: vectors of f32, bf16 and f16 into each other, and sums of 16-bit vectors.
+/* convert.h: converts vectors between f32, bf16 and f16, and adds 16-bit vectors.
  *
- * Rounding is to nearest, ties to even. Infinities stay, what is too large becomes one, subnormal values are kept. A
+ * Rounding is to nearest, ties to even. Infinities stay, too large values become infinite, subnormal values are kept. A
  * NaN stays a NaN: its sign and the upper bits of its payload are kept, and narrowing (and widening of f16) makes it
- * quiet. Body and tail give equal bits at any offset and alignment, and so do all instruction sets (isa.h).
- * Threads: shared (pure). Cost: one pass over memory. */
+ * quiet. The bits do not depend on offset, alignment or instruction set (isa.h). Threads: shared (pure). Cost: one pass
+ * over memory. */
 #ifndef TUTTI_CONVERT_H
 #define TUTTI_CONVERT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* convert_impl.h: rows behind convert.h, one an instruction set, made of convert_vector.c. */
+/* convert_impl.h: tables of loops behind convert.h, with a row for each instruction set, made of convert_vector.c. */
 #ifndef TUTTI_CONVERT_IMPL_H
 #define TUTTI_CONVERT_IMPL_H
 

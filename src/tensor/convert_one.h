@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* convert_one.h: converts one number of 16 bits in plain C, with which all rows agree to the bit.
+/* convert_one.h: converts one number of 16 bits in plain C. All vector loops give the same bits as these functions.
  *
  * bf16 is the upper half of an f32: 8 bits of exponent, 7 of mantissa. f16 is IEEE 754's binary16: 5 and 10. */
 #ifndef TUTTI_CONVERT_ONE_H
@@ -40,7 +40,7 @@ static inline float tutti_f32_of_f16(uint16_t half)
     if (magnitude > 0x7c00) return tutti_f32_of_bits(sign | 0x7fc00000 | (magnitude & 0x3ff) << 13);
     if (magnitude == 0x7c00) return tutti_f32_of_bits(sign | 0x7f800000);
     if (magnitude >= 0x400) return tutti_f32_of_bits(sign | ((magnitude << 13) + (112u << 23)));
-    return tutti_f32_of_bits(sign | tutti_bits_of_f32((float)magnitude * 0x1p-24f)); /* subnormal */
+    return tutti_f32_of_bits(sign | tutti_bits_of_f32((float)magnitude * 0x1p-24f)); /* a subnormal number */
 }
 
 /* Returns the mantissa m without its last `drop` bits, rounded to nearest even. */
@@ -55,9 +55,9 @@ static inline uint16_t tutti_f16_of_f32(float value)
     uint32_t half;
     if (magnitude > 0x7f800000)
         half = 0x7e00 | (magnitude >> 13 & 0x3ff);
-    else if (magnitude >= 0x477ff000) /* from 65520 on, half way to a power of two that f16 does not have */
+    else if (magnitude >= 0x477ff000) /* at least 65520, half way to a power of two that f16 does not have */
         half = 0x7c00;
-    else if (magnitude >= 0x38800000) /* from 2^-14 on, the smallest normal number; a carry goes into the exponent */
+    else if (magnitude >= 0x38800000) /* at least 2^-14, the smallest normal number; a carry goes into the exponent */
         half = tutti_round_away(magnitude - (112u << 23), 13);
     else if (magnitude > 0x33000000) /* above 2^-25, half of the smallest subnormal number */
         half = tutti_round_away((magnitude & 0x7fffff) | 0x800000, 126 - (magnitude >> 23));

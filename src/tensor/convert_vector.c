@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* convert_vector.c: the vector loops behind convert.h, and the f32 sums of 16-bit vectors behind reduce.h.
  *
- * What is left over at the end is computed one by one in plain C, with the same result. Inputs of sums are widened as
- * they are loaded and no sum is rounded to 16 bits: each is read once, in the registers that add it. Order of operands,
- * head and tail are those of elementwise_vector.c, so an element's bits depend neither on where it lies nor on the
- * row. */
+ * Elements at the end that fill no vector are computed one by one in plain C, with the same result. Inputs of sums are
+ * widened as they are loaded, each is read once, and no partial sum is rounded to 16 bits. Order of operands, head and
+ * tail are those of elementwise_vector.c, so an element's bits depend neither on its place nor on the instruction
+ * set. */
 #include "convert_impl.h"
 #include "vector.h"
 
@@ -28,7 +28,7 @@ INLINE void put_f16(uint16_t *to, vector v)
     store_halves(to, narrow_f16(v));
 }
 
-/* --- there and back --- */
+/* --- widening and narrowing --- */
 
 INLINE void widen(const uint16_t *from, float *to, int64_t n, vector (*take)(const uint16_t *), float (*one)(uint16_t))
 {
@@ -86,7 +86,7 @@ static void add_f16(uint16_t *y, const uint16_t *x, int64_t n)
 
 enum {
     AT_ONCE = WIDTH < 8 ? 8 : TUTTI_SUM_BLOCK / WIDTH
-}; /* number of vectors: plain C has sixteen registers, for inputs too */
+}; /* vectors that are summed at once: plain C has sixteen registers, which inputs need too */
 
 /* Sums one element in plain C. */
 INLINE float sum_one(const tutti_halves_call *c, int64_t at, float (*one)(uint16_t))

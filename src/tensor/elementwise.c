@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elementwise.c: sums and copies vectors of f32 by the row for this processor. */
+/* elementwise.c: sums and copies vectors of f32 by the loops for this processor. */
 #include "elementwise.h"
 
 #include <stdlib.h>
@@ -64,7 +64,7 @@ void tutti_elementwise_add(float *y, const float *x, int64_t n)
     tutti_elementwise_reduce(&(tutti_elementwise_call){.outputs = &y, .nout = 1, .inputs = inputs, .nin = 2, .n = n});
 }
 
-/* An element that is not finite has all exponent bits set. The test collects that over blocks of fixed size, which
+/* An element that is not finite has all exponent bits set. The loop collects this over blocks of fixed size, which
  * become vectors with every instruction set. */
 bool tutti_elementwise_is_finite(const float *x, int64_t n)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elementwise.h: sums and copies of f32 vectors, what collectives mostly do (reduce.h: all types).
+/* elementwise.h: sums and copies of f32 vectors, the commonest work of collectives (reduce.h has all types).
  *
- * Body and tail give equal bits at any offset and alignment: each element is computed by the same additions in the same
- * order, with any instruction set (isa.h). `stream` asks for non-temporal stores and is for vectors larger than the
- * caches. Threads: shared (pure). */
+ * The bits do not depend on offset or alignment: each element is computed by the same additions in the same order, with
+ * any instruction set (isa.h). `stream` asks for non-temporal stores and is for vectors larger than the caches.
+ * Threads: shared (pure). */
 #ifndef TUTTI_ELEMENTWISE_H
 #define TUTTI_ELEMENTWISE_H
 

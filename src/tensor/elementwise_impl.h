@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elementwise_impl.h: rows behind elementwise.h, one an instruction set, made of elementwise_vector.c. */
+/* elementwise_impl.h: the table of loops behind elementwise.h, with a row for each instruction set, made of
+ * elementwise_vector.c. */
 #ifndef TUTTI_ELEMENTWISE_IMPL_H
 #define TUTTI_ELEMENTWISE_IMPL_H
 
@@ -9,7 +10,7 @@
 #include "elementwise.h"
 #include "isa.h"
 
-enum { TUTTI_ELEMENTWISE_STACK = 32 }; /* pending sums of an expression that need no heap */
+enum { TUTTI_ELEMENTWISE_STACK = 32 }; /* the most pending sums for which an expression needs no heap memory */
 /* Returns the most values that an expression keeps waiting, its newest one included. folds NULL: left to right. */
 int tutti_folds_depth(const uint8_t *folds, int nin);
 bool tutti_folds_left_to_right(const uint8_t *folds, int nin); /* folds must not be NULL */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elementwise_vector.c: the vector loops behind elementwise.h (vector.h). All rows add the same operands in the same
- * order, so all give equal bits.
+/* elementwise_vector.c: the vector loops behind elementwise.h (vector.h). The loops of all instruction sets add the
+ * same operands in the same order, so all give equal bits.
  *
  * Head and tail are computed one element or one vector at a time with the same operands in the same order as the body,
- * so an element's bits do not depend on where it lies. Streaming stores bypass the caches and save the read that an
- * ordinary store makes of each line first; they need aligned targets, hence the head, and a fence before anybody is
- * told. */
+ * so an element's bits do not depend on its place. Streaming stores bypass the caches and save the read that an
+ * ordinary store makes of each line first. They need aligned targets, so a head comes first. They also need a fence
+ * before another thread is told that the vector is written. */
 #include "elementwise_impl.h"
 #include "vector.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* isa.c: finds the instruction set that loops use here: asks the processor (isa_processor.c) and the variable
+/* isa.c: finds the instruction set that loops use here: asks the processor (isa_processor.c) and reads the variable
  * TUTTI_ISA.
  *
- * Both are asked once: the answer, a pure function's, is kept in one atomic word, the only state of this file, written
- * with the same value by whoever comes first. */
+ * Processor and variable are asked once. The answer never changes; it is kept in one atomic word, the only state of
+ * this file. Threads that come first at the same time write the same value. */
 #include "isa.h"
 
 #include <stdatomic.h>
@@ -44,7 +44,7 @@ const char *tutti_isa_name(tutti_isa isa)
     return names[isa];
 }
 
-/* A ceiling above what runs here is accepted. */
+/* A ceiling above the best set of this processor is accepted. */
 tutti_status tutti_isa_check(tutti_failure *err)
 {
     const char *ceiling = getenv("TUTTI_ISA");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* isa_processor.c: asks the processor which instruction sets it has. The libtutti whose instructions are emulated says
- * otherwise (tests/emulated/isa_emulated.c). */
+/* isa_processor.c: asks the processor which instruction sets it has. The tests' libtutti with emulated instructions
+ * replaces this file (tests/emulated/isa_emulated.c). */
 #include "isa.h"
 
 #if defined(TUTTI_X86_LOOPS)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduce.c: reduces vectors of every type and operation: walks over them in blocks and hands those to the loops.
+/* reduce.c: reduces vectors of every type and operation: goes over them in blocks and calls the loops for each block.
  *
- * A value that waits on the stack of the expression is a pointer: into an input as long as nothing has been folded into
- * it, else into a block of our own. 16-bit inputs are widened into a block when they are pushed, and the result is
- * narrowed once. */
+ * A value that waits on the stack of the expression is a pointer. It points into an input until something is folded
+ * into the value, then into a block of this file's own memory. 16-bit inputs are widened into a block when they are
+ * pushed, and the result is narrowed once. */
 #include "reduce.h"
 
 #include <assert.h>
@@ -19,7 +19,7 @@
 
 TUTTI_ISA_TABLE(tutti_reduce_row, tutti_reduce);
 
-enum { BLOCK_BYTES = 2048, STACK = 16 }; /* bytes of a waiting value; number of values that need no heap */
+enum { BLOCK_BYTES = 2048, STACK = 16 }; /* bytes of a value's block; number of values that need no heap */
 
 static const char *const names[] = {"sum", "min", "max", "prod", "avg", "argmin", "argmax"};
 static_assert(sizeof names / sizeof *names == TUTTI_NOPERATIONS, "a name for each operation");
@@ -76,7 +76,7 @@ typedef struct {
     tutti_dtype type;
     tutti_combine combine;
     bool widen;
-    size_t bytes; /* of an element */
+    size_t bytes; /* bytes of an element */
     const char *const *inputs;
     int nin;
     const uint8_t *folds;

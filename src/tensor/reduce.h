@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduce.h: reductions and copies of vectors of every type and operation of tutti/types.h: what an executor's steps do.
+/* reduce.h: reductions and copies of vectors of every type and operation of tutti/types.h, which the steps of an
+ * executor do.
  *
- * The sum of f32 is elementwise.h's; the others walk over the vector in blocks that stay in the first cache. Each
- * element is computed by the same operations in the same order wherever it lies, on every ISA, so body and tail give
- * equal bits at any offset. `stream` asks for non-temporal stores and is for vectors larger than the caches. Threads:
+ * elementwise.h sums f32; the other reductions go over the vector in blocks that stay in the first cache. Each element
+ * is computed by the same operations in the same order wherever it lies, on every instruction set, so the bits do not
+ * depend on the offset. `stream` asks for non-temporal stores and is for vectors larger than the caches. Threads:
  * shared (pure). */
 #ifndef TUTTI_REDUCE_H
 #define TUTTI_REDUCE_H

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduce_impl.h: the loops behind reduce.h: rows, one an instruction set, made of reduce_vector.c; and those over pairs
- * (reduce_pairs.c). */
+/* reduce_impl.h: the loops behind reduce.h: a table with a row for each instruction set, made of reduce_vector.c; and
+ * the loops over pairs (reduce_pairs.c). */
 #ifndef TUTTI_REDUCE_IMPL_H
 #define TUTTI_REDUCE_IMPL_H
 
 #include "isa.h"
 #include "tutti/types.h"
 
-/* The types in which values are combined: 16-bit types in f32; argmin and argmax in their elements. */
+/* The types in which values are combined. 16-bit types are combined in f32. argmin and argmax combine elements as they
+ * are. */
 typedef enum { TUTTI_IN_F32, TUTTI_IN_F64, TUTTI_IN_I32, TUTTI_IN_I64, TUTTI_NACCUMULATORS } tutti_accumulator;
 enum { TUTTI_NFOLDS = TUTTI_PROD + 1 };
 
@@ -15,13 +16,13 @@ enum { TUTTI_NFOLDS = TUTTI_PROD + 1 };
 typedef void (*tutti_combine)(void *to, const void *older, const void *newer, int64_t n);
 
 typedef struct {
-    tutti_combine combine[TUTTI_NACCUMULATORS][TUTTI_NFOLDS]; /* [..][TUTTI_SUM .. TUTTI_PROD] */
+    tutti_combine combine[TUTTI_NACCUMULATORS][TUTTI_NFOLDS]; /* loops by type and operation, TUTTI_SUM .. TUTTI_PROD */
     void (*divide[TUTTI_NACCUMULATORS])(void *x, int64_t n, int32_t by);
 } tutti_reduce_row;
 
 TUTTI_ISA_DECLARE(tutti_reduce_row, tutti_reduce);
 
-/* [type][0] argmin, [type][1] argmax; NULL for u8. */
+/* Loops by type: [type][0] is argmin, [type][1] argmax; NULL for u8. */
 extern const tutti_combine tutti_reduce_pairs[TUTTI_NDTYPES][2];
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduce_vector.c: the vector loops behind reduce.h. They are plain C, which the compiler turns into what vectors there
- * are.
+/* reduce_vector.c: the vector loops behind reduce.h. They are plain C, which the compiler turns into the vectors of the
+ * instruction set.
  *
- * One operation an element and no fused ones, so every ISA gives the same bits. Integers are added and multiplied
- * unsigned, where C defines that they wrap. min and max of floats compare their bits: with all but the sign turned over
- * in negative numbers, two's complement orders them, -0 below +0. */
+ * Each element takes one operation and no fused operations, so every instruction set gives the same bits. Integers are
+ * added and multiplied unsigned, where C defines that they wrap. min and max of floats compare their bits as integers.
+ * In negative numbers all bits but the sign are inverted first, so that two's complement orders them, -0 below +0. */
 #include <string.h>
 
 #include "reduce_impl.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* relaxed.h: elements that several ranks may read and write at the same time, because a method says so (Hogwild). In C
- * that is a data race unless the accesses are atomic; on every processor that we build for, an aligned float is read
- * and written whole. So loops are written once with these: relaxed atomics where ThreadSanitizer looks on, which then
- * reports every race that is not meant, and plain accesses otherwise, of which the compiler makes vectors.
+/* relaxed.h: access to elements that several ranks may read and write at the same time, because a method allows it
+ * (Hogwild). In C that is a data race unless the accesses are atomic. On every processor that we build for, an aligned
+ * float is read and written whole. Loops are written once with these functions. Under ThreadSanitizer they are relaxed
+ * atomics, so that it reports only races that are not meant. Otherwise they are plain accesses, which the compiler
+ * makes vectors of.
  *
  * Threads: any. */
 #ifndef TUTTI_RELAXED_H

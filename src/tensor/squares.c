@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* squares.c: adds squares exactly. Sums whole numbers: the product of two f32 is exact in a double, its mantissa of 48
- * bits goes to the bin of its exponent, and before a bin could overflow all of them go to the limbs. */
+/* squares.c: adds squares exactly. The product of two f32 is exact in a double. Its mantissa of 48 bits is added, as a
+ * whole number, to the bin of its exponent. Before a bin could overflow, all bins are added to the limbs. */
 #include "squares.h"
 
 #include <math.h>
@@ -11,7 +11,8 @@ enum {
     HIGHEST = 1279,               /* the exponent field of the largest square */
     UNIT = 772,                   /* the exponent field of a mantissa of 48 bits that counts units of 2^-298 */
     NBINS = HIGHEST - LOWEST + 3, /* the first bin is for zeros, the last for numbers that are not finite */
-    NSETS = 4,                    /* neighbours go to different sets, so that no addition waits for the one before */
+    NSETS = 4,                    /* sets of bins: neighbouring elements go to different sets, so that no addition waits
+                                   * for the one before */
     MOST = 1 << 15,               /* additions to a bin before it is emptied: 2^48 * 2^15 = 2^63 */
     LIMB_BITS = 32,
 };
@@ -35,7 +36,7 @@ static void add_one(bins *b, int set, float x)
 /* Adds sum * 2^shift units to the limbs. */
 static void add_shifted(int64_t sum, int shift, int64_t *limbs)
 {
-    if (shift < 0) { /* all squares in these bins are multiples of it */
+    if (shift < 0) { /* all squares in these bins are multiples of 2^-shift */
         sum >>= -shift;
         shift = 0;
     }
@@ -91,7 +92,7 @@ double tutti_squares_value(const int64_t limbs[TUTTI_SQUARES_LIMBS])
     carry(sum);
     int top = TUTTI_SQUARES_LIMBS - 1;
     while (top > 0 && !sum[top]) top--;
-    /* three limbs hold at least 65 bits, or all there are */
+    /* the top three limbs hold at least 65 bits, or the whole sum */
     const int64_t middle = top > 0 ? sum[top - 1] : 0, low = top > 1 ? sum[top - 2] : 0;
     const double high = (double)((uint64_t)sum[top] << LIMB_BITS | (uint64_t)middle);
     return ldexp(ldexp(high, LIMB_BITS) + (double)low, LIMB_BITS * (top - 2) - 298);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* squares.h: exact sums of squares: the same bits whatever the order, the slices and the number of ranks.
+/* squares.h: exact sums of squares: the bits do not depend on the order, the slices or the number of ranks.
  *
- * A square of an f32 is a whole multiple of 2^-298 below 2^256, so a sum of 2^40 of them is a whole number of 594 bits:
- * it is kept in limbs of 32 bits, each in an i64 with room for the carries of 2^31 partial sums. Adding limb by limb
- * adds exactly, so an allreduce of i64 is all that ranks need for the norm of a vector that lies in slices on them, and
- * no block of it need begin anywhere in particular.
+ * A square of an f32 is a whole multiple of 2^-298 below 2^256, so a sum of 2^40 squares is a whole number of 594 bits.
+ * It is kept in limbs of 32 bits, each in an i64 with room for the carries of 2^31 partial sums. Adding limb by limb is
+ * exact. So an allreduce of i64 is all that ranks need for the norm of a vector that lies in slices on them, and slices
+ * may begin anywhere.
  *
- * Cost: about a nanosecond an element (test_squares says what holds; ./dev bench update beside the update that it
- * serves). Threads: shared (pure). */
+ * Cost: about a nanosecond an element (test_squares bounds it; ./dev bench update measures it beside the update that
+ * uses it). Threads: shared (pure). */
 #ifndef TUTTI_SQUARES_H
 #define TUTTI_SQUARES_H
 
@@ -16,7 +16,7 @@
 
 enum { TUTTI_SQUARES_LIMBS = 20 };
 
-/* Adds the squares of n numbers. Numbers that are not finite add nothing; then it returns false. */
+/* Adds the squares of n numbers to the limbs. Returns false if a number is not finite; such numbers add nothing. */
 bool tutti_squares_add(const float *x, int64_t n, int64_t limbs[TUTTI_SQUARES_LIMBS]);
 /* Returns the sum as a double (relative error below 2^-52). It depends on the sum alone, not on how the limbs hold
  * it. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tensor.c: sizes and names of shapes and dtypes. Products do not overflow: whoever makes a shape from a file bounds
- * its dims (kernel/op/op_table.c), and here they are only multiplied. */
+/* tensor.c: sizes and names of shapes and dtypes. Products of dims do not overflow: code that makes a shape from a file
+ * bounds its dims (kernel/op/op_table.c). */
 #include "tensor.h"
 
 #include <assert.h>
@@ -44,7 +44,7 @@ bool tutti_shape_equal(const tutti_shape *a, const tutti_shape *b)
 void tutti_shape_text(const tutti_shape *s, char out[96])
 {
     int n = snprintf(out, 96, "(");
-    for (int d = 0; d < s->ndims; d++)
-        n += snprintf(out + n, 96 - (size_t)n, "%s%" PRId64, d ? ", " : "", s->dim[d]); /* 4 * 20 + 8 < 96 */
+    for (int d = 0; d < s->ndims; d++) /* four dims of at most 20 characters and 8 others need less than 96 */
+        n += snprintf(out + n, 96 - (size_t)n, "%s%" PRId64, d ? ", " : "", s->dim[d]);
     snprintf(out + n, 96 - (size_t)n, ")");
 }

@@ -31,7 +31,7 @@
 
 #if defined(TUTTI_FOR_AVX512)
 #include "vector_avx512.h"
-#define TUTTI_ISA_ROW(name) name##_avx512 /* the row that this file makes in the table of that name (isa.h) */
+#define TUTTI_ISA_ROW(name) name##_avx512 /* the row that this file adds to the table `name` (isa.h) */
 #elif defined(TUTTI_FOR_AVX2)
 #include "vector_avx2.h"
 #define TUTTI_ISA_ROW(name) name##_avx2
@@ -54,7 +54,7 @@ INLINE void store(float *to, vector v)
 
 INLINE vector all(float x)
 {
-    return x - (vector){0}; /* subtracting 0 keeps every number: a bare broadcast */
+    return x - (vector){0}; /* copies the number to all lanes; subtracting 0 changes no number */
 }
 
 INLINE vector keep_positive(vector kept, vector where)
@@ -83,7 +83,7 @@ INLINE doubles all_doubles(double x)
     return x - (doubles){0};
 }
 
-/* Each step is a perfect shuffle of all numbers, a0 b0 a1 b1 ... of the halves; log2(DOUBLES) steps transpose. */
+/* Each step shuffles all numbers: a0 b0 a1 b1 ... of the two halves a and b. log2(DOUBLES) such steps transpose. */
 INLINE void transpose_doubles(doubles v[DOUBLES])
 {
     doubles w[DOUBLES];

@@ -73,7 +73,7 @@ static inline vector multiply_add(vector a, vector b, vector c)
     return (vector)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
 }
 
-/* --- the lower half of a vector; n numbers of it --- */
+/* --- the lower half of a vector; its first n numbers --- */
 
 static inline half_vector lower_half(vector v)
 {
@@ -179,7 +179,7 @@ static inline vector widen_f16(halves h)
     return (vector)_mm256_cvtph_ps(h);
 }
 
-/* Returns the upper halves, which are numbers of bf16. */
+/* Returns the upper halves of the floats' bits, which are numbers of bf16. */
 static inline halves cut_bf16(vector v)
 {
     const __m256i upper = _mm256_srli_epi32((__m256i)v, 16), packed = _mm256_packus_epi32(upper, upper);
@@ -191,7 +191,7 @@ static inline halves narrow_f16(vector v)
     return _mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-/* --- twice as many --- */
+/* --- 16-bit numbers, twice as many as a vector has floats --- */
 
 static inline words load_words(const uint16_t *from)
 {
@@ -246,7 +246,7 @@ static inline words round_bf16(vector v)
     return (words)_mm256_blendv_epi8(rounded, _mm256_or_si256(raw, _mm256_set1_epi32(0x400000)), nan);
 }
 
-/* Joins the upper halves: those of `even` at even places. */
+/* Joins the upper halves of the words: those of `even` go to even places, those of `odd` to odd places. */
 static inline words join_upper(words even, words odd)
 {
     return (words)_mm256_blend_epi16(_mm256_srli_epi32((__m256i)even, 16), (__m256i)odd, 0xaa);
@@ -277,7 +277,7 @@ static inline longs multiply_lower(longs v, uint32_t factor)
     return (longs)_mm256_mul_epu32((__m256i)v, _mm256_set1_epi64x(factor));
 }
 
-/* --- lanes that are not zero --- */
+/* --- sums of lanes, and the numbers that are not zero --- */
 
 static inline float sum_lanes(vector v)
 {
@@ -376,7 +376,7 @@ static inline double fold_doubles(doubles v)
     return two[0] + two[1];
 }
 
-/* --- a square of numbers --- */
+/* --- transposing a square of numbers --- */
 
 /* Transposes within a group of four vectors and groups of four lanes. */
 static inline void transpose_fours(__m256 v[4])

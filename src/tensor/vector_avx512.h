@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vector_avx512.h: vector.h by AVX-512 (F, BW, DQ, VL): sixteen floats a vector. bf16 by integer instructions: those of
- * AVX512-BF16 take subnormal numbers for zero. */
+/* vector_avx512.h: vector.h by AVX-512 (F, BW, DQ, VL): sixteen floats a vector. bf16 is converted by integer
+ * instructions, because those of AVX512-BF16 treat subnormal numbers as zero. */
 #ifndef TUTTI_VECTOR_AVX512_H
 #define TUTTI_VECTOR_AVX512_H
 
@@ -51,7 +51,7 @@ static inline vector multiply_add(vector a, vector b, vector c)
     return (vector)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
 }
 
-/* --- the lower half of a vector; n numbers of it --- */
+/* --- the lower half of a vector; its first n numbers --- */
 
 static inline half_vector lower_half(vector v)
 {
@@ -151,7 +151,7 @@ static inline vector widen_f16(halves h)
     return (vector)_mm512_cvtph_ps(h);
 }
 
-/* Returns the upper halves, which are numbers of bf16. */
+/* Returns the upper halves of the floats' bits, which are numbers of bf16. */
 static inline halves cut_bf16(vector v)
 {
     return _mm512_cvtepi32_epi16(_mm512_srli_epi32((__m512i)v, 16));
@@ -162,7 +162,7 @@ static inline halves narrow_f16(vector v)
     return _mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
-/* --- twice as many --- */
+/* --- 16-bit numbers, twice as many as a vector has floats --- */
 
 static inline words load_words(const uint16_t *from)
 {
@@ -212,7 +212,7 @@ static inline words round_bf16(vector v)
     return (words)_mm512_mask_or_epi32(rounded, is_nan(v), raw, _mm512_set1_epi32(0x400000));
 }
 
-/* Joins the upper halves: those of `even` at even places. */
+/* Joins the upper halves of the words: those of `even` go to even places, those of `odd` to odd places. */
 static inline words join_upper(words even, words odd)
 {
     enum { A_OR_B_AND_C = 0xf8 };
@@ -241,7 +241,7 @@ static inline longs multiply_lower(longs v, uint32_t factor)
     return (longs)_mm512_mul_epu32((__m512i)v, _mm512_set1_epi64(factor));
 }
 
-/* --- lanes that are not zero --- */
+/* --- sums of lanes, and the numbers that are not zero --- */
 
 static inline float sum_lanes(vector v)
 {
@@ -329,7 +329,7 @@ static inline double fold_doubles(doubles v)
     return two[0] + two[1];
 }
 
-/* --- a square of numbers --- */
+/* --- transposing a square of numbers --- */
 
 /* Transposes within groups of four vectors and of four lanes. */
 static inline void transpose_fours(__m512 v[4])
@@ -350,7 +350,7 @@ static inline void transpose(vector v[WIDTH])
         transpose_fours(t[g]);
     }
     for (int i = 0; i < 4;
-         i++) { /* then the fours: t[g][i] holds lanes 4 l + i of vectors 4 g .. 4 g + 3 for l = 0 .. 3 */
+         i++) { /* then the groups of four: t[g][i] holds lanes 4 l + i of vectors 4 g .. 4 g + 3 for l = 0 .. 3 */
         const __m512 low01 = _mm512_shuffle_f32x4(t[0][i], t[1][i], 0x44),
                      high01 = _mm512_shuffle_f32x4(t[0][i], t[1][i], 0xee);
         const __m512 low23 = _mm512_shuffle_f32x4(t[2][i], t[3][i], 0x44),

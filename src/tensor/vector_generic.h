@@ -54,7 +54,7 @@ static inline vector multiply_add(vector a, vector b, vector c)
     return a * b + c;
 }
 
-/* --- the lower half of a vector; n numbers of it --- */
+/* --- the lower half of a vector; its first n numbers --- */
 
 static inline half_vector lower_half(vector v)
 {
@@ -158,7 +158,7 @@ static inline vector widen_f16(halves h)
     return (vector){tutti_f32_of_f16(h[0]), tutti_f32_of_f16(h[1]), tutti_f32_of_f16(h[2]), tutti_f32_of_f16(h[3])};
 }
 
-/* Returns the upper halves, which are numbers of bf16. */
+/* Returns the upper halves of the floats' bits, which are numbers of bf16. */
 static inline halves cut_bf16(vector v)
 {
     return __builtin_convertvector((words)v >> 16, halves);
@@ -169,7 +169,7 @@ static inline halves narrow_f16(vector v)
     return (halves){tutti_f16_of_f32(v[0]), tutti_f16_of_f32(v[1]), tutti_f16_of_f32(v[2]), tutti_f16_of_f32(v[3])};
 }
 
-/* --- twice as many --- */
+/* --- 16-bit numbers, twice as many as a vector has floats --- */
 
 static inline words load_some_words(const uint16_t *from, int64_t n)
 {
@@ -227,7 +227,7 @@ static inline words round_bf16(vector v)
     return (rounded & ~nan) | ((raw | 0x400000) & nan);
 }
 
-/* Joins the upper halves: those of `even` at even places. */
+/* Joins the upper halves of the words: those of `even` go to even places, those of `odd` to odd places. */
 static inline words join_upper(words even, words odd)
 {
     return even >> 16 | (odd & 0xffff0000u); /* little-endian, like all bytes that ranks exchange */
@@ -254,7 +254,7 @@ static inline longs multiply_lower(longs v, uint32_t factor)
     return (v & 0xffffffffu) * factor;
 }
 
-/* --- lanes that are not zero --- */
+/* --- sums of lanes, and the numbers that are not zero --- */
 
 static inline float sum_lanes(vector v)
 {
@@ -339,7 +339,7 @@ static inline double fold_doubles(doubles v)
     return v[0] + v[1];
 }
 
-/* --- a square of numbers --- */
+/* --- transposing a square of numbers --- */
 
 static inline void transpose(vector v[WIDTH])
 {
