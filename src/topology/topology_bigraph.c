@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_bigraph.c: the topology bigraph: BiGraph (EFLOPS, Dong et al., HPCA 2020): `switches` switches in two layers
- * of half as many, every upper one linked to every lower one, `hosts` hosts on each switch of both layers. Hosts of
- * different layers have one shortest way, over two switches; hosts of one layer go through a switch of the other layer,
- * chosen by the destination's number. Seats: those of upper switches first. place=parity puts every partner of halving
- * and doubling on the other layer. */
+/* topology_bigraph.c: the topology bigraph: BiGraph (EFLOPS, Dong et al., HPCA 2020). It has `switches` switches in two
+ * layers of half as many. Every upper switch is linked to every lower one, and each switch has `hosts` hosts. Hosts of
+ * different layers have one shortest route, over two switches. Hosts of one layer go through a switch of the other
+ * layer, chosen by the destination's number. Seats of upper switches come first. place=parity puts every partner of
+ * halving and doubling on the other layer. */
 #include <stdio.h>
 
 #include "topology_impl.h"
@@ -48,7 +48,7 @@ static int32_t bigraph_nnodes(const tutti_topology *t, int32_t nranks)
     return s.nseats + 2 * s.half;
 }
 
-/* Cables: one for each host, then upper switch u to lower v: nseats + u * half + v. */
+/* Returns the number of links. Cables: one for each host, then upper switch u to lower v: nseats + u * half + v. */
 static int32_t bigraph_nlinks(const tutti_topology *t, int32_t nranks)
 {
     (void)nranks;

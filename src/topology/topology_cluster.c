@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_cluster.c: the topology cluster: hosts on one switch that never blocks, several ranks a host. Inside a host
- * bytes go over its memory (bus), which all its ranks share. To another host they go through a NIC, which ranks of a
- * host share too: the i-th rank of a host uses NIC i mod nics, at both ends.
+/* topology_cluster.c: the topology cluster: hosts on one switch that never blocks, several ranks on each host. Inside a
+ * host bytes go over its memory (bus), which all its ranks share. To another host they go through a NIC, which ranks of
+ * a host share too: the i-th rank of a host uses NIC i mod nics, at both ends.
  *
  *   inside    rank -> out(host) -> [bus] -> in(host) -> rank'
  *   between   rank -> out(host) -> [nic] -> switch -> [nic'] -> in(host') -> rank'
  *
- * A way between hosts has the latencies near (rank to host) and lat (host to host). */
+ * A route between hosts has the latencies near (rank to host) and lat (host to host). */
 #include <stdio.h>
 
 #include "topology_impl.h"
@@ -60,7 +60,7 @@ static int32_t cluster_nnodes(const tutti_topology *t, int32_t nranks)
     return s.nseats + 2 * s.hosts + (s.hosts > 1);
 }
 
-/* Links: out(r) = 2r, in(r) = 2r + 1; then bus(host); then for each NIC up and down. */
+/* Returns the number of links: out(r) = 2r, in(r) = 2r + 1; then bus(host); then for each NIC up and down. */
 static int32_t cluster_nlinks(const tutti_topology *t, int32_t nranks)
 {
     (void)nranks;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_dgx2.c: the topology DGX-2: GPUs with NVLinks into NVSwitches, which join all of them without blocking. It
- * is modelled as one switch, with one cable a GPU at the rates of its NVLinks together. gpus= takes any subset. dgx2:
- * sixteen V100 with 6 NVLinks each; nvswitch: links= NVLinks each, by default the 18 of an H100. */
+/* topology_dgx2.c: the topologies dgx2 and nvswitch: GPUs with NVLinks into NVSwitches, which join all of them without
+ * blocking. The NVSwitches are modelled as one switch, to which each GPU has one cable with the sum of its NVLinks'
+ * rates. gpus= takes any subset. dgx2: sixteen V100 with 6 NVLinks each; nvswitch: links= NVLinks each, by default the
+ * 18 of an H100. */
 #include <stdio.h>
 
 #include "topology_impl.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_draw.c: draws networks: text for Graphviz, and SVG of our own. Both directions of a cable are one line, as
+/* topology_draw.c: draws networks as text for Graphviz, and as SVG. Both directions of a cable are one line. It is as
  * thick as the cubic root of its rate, in a colour for each rate. */
 #include <math.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "../base/text/strbuf.h"
 #include "topology_layout.h"
 
-/* Returns true if link l runs against the link before it, whose line stands for both. */
+/* Returns true if link l is the opposite direction of link l - 1, whose line stands for both. */
 bool tutti_link_goes_back(const tutti_fabric *net, int32_t l)
 {
     const tutti_link *a = &net->links[l];

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology_fat_tree.c: the topology fat-tree: fat-trees of two levels (pods = 1) or three. A leaf has `hosts` hosts;
  * every leaf of a pod is linked to each of its `spines`; with several pods, spine i of every pod is linked to the same
- * `tops` top switches. A leaf carries hosts * bw : spines * up; equal figures do not oversubscribe.
+ * `tops` top switches. A leaf has the rates hosts * bw downwards and spines * up upwards; if both are equal, it is not
+ * oversubscribed.
  *
- * The way down is fixed, the way up is chosen. dmodk chooses by the destination's number: spine dst mod spines, top
- * (dst div spines) mod tops (D-mod-k routing), so that all bytes to one host come down one way. ecmp chooses by a hash
- * of source, destination and channel, drawn from the seed and the same for every byte of a flow: flows collide as in a
+ * The route downwards is fixed; the route upwards is chosen. dmodk chooses by the destination's number: spine dst mod
+ * spines, top (dst div spines) mod tops (D-mod-k routing), so all bytes to one host come down one route. ecmp chooses
+ * by a hash of seed, source, destination and channel. All bytes of a flow go the same way, and flows collide as in a
  * network that hashes packets' headers. */
 #include <stdio.h>
 
@@ -69,7 +70,7 @@ static int32_t fat_tree_nnodes(const tutti_topology *t, int32_t nranks)
     return s.nseats + s.nleaves + s.nspines + s.ntops;
 }
 
-/* Cables: one for each host, then leaf to spine, then spine to top. */
+/* Returns the number of links. Cables: one for each host, then leaf to spine, then spine to top. */
 static int32_t fat_tree_nlinks(const tutti_topology *t, int32_t nranks)
 {
     (void)nranks;

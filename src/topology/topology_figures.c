@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_figures.c: the figures of topologies (bandwidths, latencies): names, units, words; text to figure and back.
+/* topology_figures.c: the figures of topologies (bandwidths, latencies): their names, units and words; reads figures
+ * from text and prints them.
  *
- * A figure with a dimension needs a unit of it, a count has none, a choice is one of its words, a set is numbers joined
- * by dots. A value with a missing or wrong unit, or an unknown word, is refused. */
+ * A figure with a dimension needs a unit of it. A count has no unit. A choice is one of its words. A set is numbers
+ * joined by dots. A value with a missing or wrong unit, or an unknown word, is refused. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,7 +67,7 @@ static const struct {
                             "which rank sits where; or seats: 0.2.1.3"},
 };
 
-/* Largest unit first within a dimension: printing takes the first that leaves a number of at least 1. */
+/* The largest unit of a dimension comes first: printing takes the first unit that leaves a number of at least 1. */
 static const struct {
     dimension dim;
     const char *name;

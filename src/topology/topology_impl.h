@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_impl.h: the row of a kind of topology, private to src/topology. A new kind = one file + one row.
+/* topology_impl.h: the row of a kind of topology, private to src/topology. A new kind is one file and one row.
  *
  * Rows know only *seats*, the places where a rank can sit (a host, a GPU, a node), numbered 0 .. nseats - 1; switches
- * are the nodes after them. Which rank sits where is common to all kinds (topology_place.c): rows never see ranks. */
+ * are the nodes after them. topology_place.c puts ranks on seats for all kinds, so rows never see ranks. */
 #ifndef TUTTI_TOPOLOGY_IMPL_H
 #define TUTTI_TOPOLOGY_IMPL_H
 
 #include "../base/text/strbuf.h"
 #include "tutti/topology.h"
 
-/* A figure of a kind with its value when nothing else sets it. */
+/* A figure of a kind, with its preset: the value if nothing else sets it. */
 typedef struct {
     tutti_figure figure;
     double value;
@@ -23,18 +23,18 @@ typedef struct {
     const char *name, *about;
     const tutti_preset *presets;
     int npresets;
-    bool maps_memory; /* ranks of a group (if there are no groups: all ranks) map each other's memory */
-    bool is_machine;  /* a group (if there are no groups: all ranks) is one machine, whether its ranks exchange over
-                       * links or memory */
+    bool maps_memory; /* ranks of a group map each other's memory (all ranks are one group if there are no groups) */
+    bool is_machine;  /* a group is one machine, whether its ranks exchange over links or memory (all ranks are one
+                       * group if there are no groups) */
     int behind_port;  /* kinds with ports: number of links of a route from the port into a host on, that port included;
                        * 0: no ports */
     unsigned places;  /* placements besides block and list: bit set of 1 << TUTTI_PLACE_* */
-    /* takes those figures that are detected from this machine; NULL = none */
+    /* sets the figures that can be detected from this machine; NULL = none */
     void (*take)(tutti_topology *t, const tutti_host_shape *machine);
     bool (*idle)(const tutti_topology *t, tutti_figure); /* returns true if the figure has no effect beside the others;
-                                                          * NULL = all have one */
+                                                          * NULL = all figures have an effect */
     tutti_status (*check)(const tutti_topology *t,
-                          tutti_failure *err); /* refuses figures that contradict each other; NULL = none do */
+                          tutti_failure *err); /* refuses figures that contradict each other; NULL = no figures do */
     /* NULL, or describes servers of GPUs by the figures; server.h has the other functions. */
     void (*server)(const tutti_topology *t, struct tutti_server *out);
     int32_t (*nseats)(const tutti_topology *t, int32_t nranks);
@@ -45,7 +45,8 @@ typedef struct {
     tutti_link (*link)(const tutti_topology *t, int32_t nranks, int32_t link);
     void (*node_name)(const tutti_topology *t, int32_t nranks, int32_t node, char out[40]);
     bool (*cell)(const tutti_topology *t, int32_t node,
-                 double at[2]); /* place of a node on the grid of a picture; NULL or false: the kind has no grid */
+                 double at[2]); /* writes the place of a node on the grid of a picture; NULL, or it returns false: the
+                                 * kind has no grid */
     /* writes the name of a link; NULL: names are "node>node" */
     void (*link_name)(const tutti_topology *t, int32_t nranks, int32_t link, char out[32]);
     /* requires src != dst */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_layout.c: places the nodes and cables of a network's picture. Cables in the row of the ranks run below it,
- * each in a lane of its own if they would overlap; longer cables run lower. */
+/* topology_layout.c: places the nodes and cables of a network's picture. Cables between nodes of the bottom row run
+ * below it, each in a lane of its own if they would overlap; longer cables run lower. */
 #include "topology_layout.h"
 
 #include <math.h>
@@ -24,7 +24,7 @@ static int32_t rows_find(const tutti_fabric *net, int32_t *row)
         }
     }
     for (int32_t v = 0; v < net->nnodes; v++) {
-        if (row[v] == INT32_MAX / 2) row[v] = 0; /* a seat that no link reaches */
+        if (row[v] == INT32_MAX / 2) row[v] = 0; /* no link reaches this seat */
         most = row[v] > most ? row[v] : most;
     }
     return most;
@@ -164,7 +164,8 @@ static tutti_cable_way way_around(const tutti_drawing *at, int32_t a, int32_t b)
     return (tutti_cable_way){at->x[a] - side, at->y[a], at->x[b] - side, at->y[b], -AROUND, 0};
 }
 
-/* Sets the routes of all cables in the picture. lowest: the y of the row whose cables get lanes below it; NAN: none. */
+/* Sets the routes of all cables in the picture. lowest: the y of the row whose cables get lanes below it; NAN: no row
+ * has lanes. */
 static void ways_take(const tutti_fabric *net, double lowest, tutti_drawing *out)
 {
     span *spans = tutti_alloc(((size_t)net->nlinks + 1) * sizeof *spans);
@@ -195,7 +196,7 @@ void tutti_drawing_make(const tutti_topology *t, const tutti_fabric *net, double
     const int32_t highest = rows_find(net, row);
     double lowest = (double)NAN;
     if (cells_take(t, net, top, out)) {
-        /* the row has a grid */
+        /* the kind of topology has a grid */
     } else if (highest == 0) {
         circle_take(net, top, out);
     } else {

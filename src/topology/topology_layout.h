@@ -7,8 +7,8 @@
 
 enum { TUTTI_NODE_WIDTH = 58, TUTTI_NODE_HEIGHT = 30 };
 
-/* A cable is a straight line, or bends around the nodes between its ends: it leaves both ends by (dx, dy) and is
- * straight in between. */
+/* A cable of the picture. It is a straight line, or it bends around the nodes between its ends: it leaves both ends by
+ * (dx, dy) and is straight in between. */
 typedef struct {
     double x1, y1, x2, y2, dx, dy;
 } tutti_cable_way;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_machine.c: machines with names: "@v100-25gbe" is a kind and its figures, each with its source, from a file
- * of src/topology/machines (base/text/sourced.h), embedded by the build. A key of such a file is a figure of the kind.
- * role.NAME counts nodes of a role, price.NAME is the cost of one of them, life is the number of hours of work that the
- * price buys. Ranks sit on the nodes of role.compute. */
+/* topology_machine.c: machines with names, such as "@v100-25gbe". A machine is a kind of topology and its figures, each
+ * with its source, from a file of src/topology/machines (base/text/sourced.h) that the build embeds. A key of such a
+ * file is a figure of the kind. role.NAME counts nodes of a role, price.NAME is the cost of one node of it, life is the
+ * number of hours of work that the price buys. Ranks sit on the nodes of role.compute. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ const char *tutti_topology_machine_at(int i)
     return NULL;
 }
 
-/* Returns the row of the name of n bytes. */
+/* Returns the file of the machine whose name is the n bytes of `name`. */
 static const tutti_embedded_text *row_of(const char *name, size_t n)
 {
     for (const tutti_embedded_text *m = tutti_shipped_machines; m->name; m++)
@@ -61,7 +61,7 @@ static tutti_provenance provenance_of(const char *word)
     return strcmp(word, "measured") ? TUTTI_FROM_ASSUMED : TUTTI_FROM_MEASURED;
 }
 
-/* Parses "12GB/s" as the figure "12GB": files write rates as people do. */
+/* Parses the value of a figure. "12GB/s" is the figure "12GB", because machine files write rates with "/s". */
 static bool value_take(tutti_topology *t, tutti_figure f, const char *value)
 {
     size_t n = strlen(value);
@@ -110,14 +110,14 @@ tutti_status tutti_topology_take_machine(const char *text, size_t n, tutti_topol
     return st;
 }
 
-/* ---- enough hosts for the ranks ---- */
+/* ---- adding hosts until all ranks have a seat ---- */
 
 void tutti_topology_grow(tutti_topology *t, int32_t nranks)
 {
     const tutti_topology_row *row = tutti_topology_row_at((int)t->kind);
     const bool has_hosts = tutti_topology_preset(row, TUTTI_FIGURE_HOSTS) != NULL;
     if (!t->machine || !has_hosts || t->from[TUTTI_FIGURE_HOSTS] == TUTTI_FROM_GIVEN || nranks < 1) return;
-    if (t->nlisted) return; /* seats that are listed must stay there */
+    if (t->nlisted) return; /* a list of seats names seats of the topology as it is */
     const double hosts = t->figure[TUTTI_FIGURE_HOSTS];
     const double seats_of_one = row->nseats(t, nranks) / hosts;
     t->figure[TUTTI_FIGURE_HOSTS] = fmax(1, ceil(nranks / seats_of_one));

@@ -19,7 +19,7 @@ KINDS(DECLARE)
 #define ROW(name) &tutti_topology_##name##_row,
 static const tutti_topology_row *const rows[] = {KINDS(ROW)};
 
-/* The kinds that topology.h names have these numbers. */
+/* Numbers of the rows. The kinds that topology.h names have the same numbers. */
 #define NUMBER(name) NUMBER_##name,
 enum { KINDS(NUMBER) NKINDS };
 #define IS(name, kind) static_assert((int)NUMBER_##name == (int)TUTTI_TOPOLOGY_##kind, "KINDS is out of order");
@@ -193,7 +193,8 @@ int tutti_topology_route(const tutti_topology *t, int32_t src, int32_t dst, int3
 int tutti_topology_port(const tutti_topology *t, int nlinks)
 {
     const int behind = rows[t->kind]->behind_port;
-    return behind && nlinks >= 2 * behind ? nlinks - behind : -1; /* a shorter route stays inside a host */
+    /* a shorter route stays inside a host and passes no port */
+    return behind && nlinks >= 2 * behind ? nlinks - behind : -1;
 }
 
 int32_t tutti_topology_npaths(const tutti_topology *t)

@@ -12,8 +12,8 @@
 #include "../base/text/strbuf.h"
 #include "topology_impl.h"
 
-/* The share that a port with room for 1 MiB lost at 300 Mbit/s (docs/topologies.md, incast); assumed for faster
- * ports. */
+/* Assumed share of the rate that is lost to incast: a port with room for 1 MiB lost it at 300 Mbit/s
+ * (docs/topologies.md, incast). Faster ports are assumed to lose the same. */
 static const double ETHERNET_INCAST = 0.01;
 
 static bool is_idle(const tutti_topology *t, tutti_figure f)
@@ -110,7 +110,7 @@ static tutti_status kind_find(const char *text, size_t n, tutti_topology_kind *o
     return TUTTI_ERR_USAGE;
 }
 
-/* Refuses errors that only several figures together show. */
+/* Refuses contradictions between several figures. */
 static tutti_status whole_check(const tutti_topology *t, tutti_failure *err)
 {
     const tutti_topology_row *row = tutti_topology_row_at((int)t->kind);

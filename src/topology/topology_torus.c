@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_torus.c: the topology torus: nodes on a grid of x * y * z that closes in every direction, one rank a node,
- * one duplex cable between neighbours (also if a side has only two nodes). Node = (k * y + j) * x + i. Routing is by
- * dimension, x first, the shorter way round; if both ways are equal, forward from even and backward from odd nodes.
- * Every link costs `lat`. */
+/* topology_torus.c: the topology torus: nodes on a grid of x * y * z that closes in every direction, one rank on each
+ * node, one duplex cable between neighbours (also if a side has only two nodes). Node = (k * y + j) * x + i. A route
+ * goes along x, then y, then z, each time the shorter way round. If both ways are equally long, even nodes go forward
+ * and odd nodes backward. Every link has the latency `lat`. */
 #include <stdio.h>
 
 #include "topology_impl.h"
@@ -62,7 +62,7 @@ static int32_t neighbour(const shape *s, int32_t node, int d)
     return node + ((at + 1) % s->side[d] - at) * s->stride[d];
 }
 
-/* Returns the cable from `node` forward in direction d. With two nodes a side only the even node has one. */
+/* Returns the cable from `node` forward in direction d. With two nodes a side only the even node has such a cable. */
 static int32_t cable_of(const shape *s, int32_t node, int d)
 {
     if (s->side[d] > 2) return s->first[d] + node;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_tuned.c: the figures of this host that `tutti coll tune` wrote: one file, whose last line that is no comment
- * is the text form. A missing file is no failure: figures are then assumed. A file fitted with another number of cores
- * is not used, because its figures are of another machine or of another share of it. */
+/* topology_tuned.c: reads the figures of this host that `tutti coll tune` wrote. They are in one file, whose last line
+ * that is no comment is the text form of a topology. A missing file is no failure: figures are then assumed. A file
+ * fitted with another number of cores is not used, because its figures are of another machine or of another share of
+ * it. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cards_seats.c: turns the cards that NVML finds (detect_cards.c) into a topology with a place for each.
+/* cards_seats.c: turns the cards that NVML finds (detect_cards.c) into a topology with a seat for each card.
  *
- * Rates are those of NCCL's topology code, as everywhere in topology. Like NCCL, this file takes an NVLink's rate from
- * the card's compute capability: NVML has reported version 5.0 on H100s, whose links are 4.0. PCIe has 0.1875 GB/s a
- * lane in generation 1, so 12 in generation 3 x16. The slowest card counts. NVML says nothing of the link between
- * sockets, so the preset stands. Cards under one PCIe switch, or on one board, share a switch of the tree. A switch
- * behind another one stands beside it, under the socket, which bounds their ways as well, because all links of the tree
- * have one rate. */
+ * Rates are those of NCCL's topology code, as everywhere in src/topology. Like NCCL, this file takes an NVLink's rate
+ * from the card's compute capability, because NVML has reported version 5.0 on H100s, whose links are 4.0. PCIe has
+ * 0.1875 GB/s a lane in generation 1, so 12 GB/s in generation 3 x16. The rate of the slowest card counts. NVML does
+ * not report the link between sockets, so its preset is kept. Cards under one PCIe switch, or on one board, share a
+ * switch of the tree. A switch behind another switch is placed beside it, under the socket. The socket's link bounds
+ * its routes as well, because all links of the tree have one rate. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,7 @@ enum { ONE_SWITCH = 10, ONE_NODE = 40, MAX = TUTTI_MAX_SERVER_GPUS };
 typedef struct {
     const tutti_host_cards *cards;
     tutti_topology *t;
-    char *notes; /* room for TUTTI_TOPOLOGY_NOTES bytes, or NULL */
+    char *notes; /* gets notes for the user, up to TUTTI_TOPOLOGY_NOTES bytes; or NULL */
 } seating;
 
 static void note(const seating *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -153,7 +153,7 @@ static void take_mesh(const seating *s, const tree *tr)
     if (!t->nmesh) return;
     set_figure(s, TUTTI_FIGURE_MESH, t->nmesh);
     take_nvlink_rate(s);
-    /* NCCL's latency of a step over NVLink; the preset is that over PCIe. */
+    /* NCCL's latency of a step over NVLink; the preset is the latency over PCIe */
     t->figure[TUTTI_FIGURE_SOFTWARE] =
         tutti_topology_preset(tutti_topology_row_at(TUTTI_TOPOLOGY_NVSWITCH), TUTTI_FIGURE_SOFTWARE)->value;
 }
@@ -205,7 +205,7 @@ static tutti_status seat_in_tree(const seating *s, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* Uses cards as GPUs by number; a card without an NVLink into a switch gets no seat. */
+/* Numbers the cards as GPUs behind NVSwitches; a card without an NVLink into a switch gets no seat. */
 static void seat_at_switches(const seating *s)
 {
     const tutti_host_cards *c = s->cards;

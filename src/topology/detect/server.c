@@ -16,9 +16,10 @@
 #include <stdio.h>
 
 typedef struct {
-    int32_t ngpus, nswitches, nnics;              /* numbers per server; ngpus: GPUs in use */
-    int32_t switch0, cpu0, middle;                /* first node of each kind */
-    int32_t to_socket, qpi, nic, nvlink, ncables; /* first cable of each kind; ncables: per server */
+    int32_t ngpus, nswitches, nnics;              /* numbers of each kind per server; ngpus counts GPUs in use */
+    int32_t switch0, cpu0, middle;                /* number of the first node of each kind */
+    int32_t to_socket, qpi, nic, nvlink, ncables; /* number of the first cable of each kind; ncables: cables per
+                                                   * server */
     int32_t pair[TUTTI_MAX_NVLINK_PAIRS];         /* NVLink pairs of GPUs in use */
 } layout;
 
@@ -138,7 +139,7 @@ void tutti_servers_node_name(const tutti_topology *t, int32_t nranks, int32_t no
         snprintf(out, 40, "%s%s%d", host, node < l.cpu0 ? "pcie" : "cpu", (int)(at % per));
 }
 
-/* Finds the route from a GPU to a PCIe switch of its server, over the sockets if it is not the GPU's own. Cables are
+/* Finds the route from a GPU to a PCIe switch of its server, over the sockets if it is another GPU's switch. Cables are
  * given as links in the upward direction; with `up` false all links point the other way, and the caller reverses their
  * order. */
 static int to_switch(const tutti_server *s, const layout *l, int32_t seat, int32_t target, bool up, int32_t *links)

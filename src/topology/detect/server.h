@@ -10,10 +10,10 @@
 /* One server as the row of its kind describes it. */
 typedef struct tutti_server {
     int32_t hosts, sockets, switches /* per socket */, slots /* per switch */, nics;
-    bool joined;   /* there are NICs and a switch between servers */
+    bool joined;   /* true if there are NICs and a switch between servers */
     unsigned gpus; /* set of GPUs in use, of sockets * switches * slots */
     tutti_wires wires;
-    bool through_nics; /* GPUs of one server under different switches talk through NICs */
+    bool through_nics; /* true if GPUs of one server under different switches exchange through NICs */
     const tutti_nvlink *nvlinks;
     int32_t nnvlinks;
 } tutti_server;
