@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* partition.c: reads a partition, prints it, and says which rank has which cores and how many threads: all that needs
- * no machine. */
+/* partition.c: the functions of partitions that need no machine: reads a partition, prints it, and tells which cores
+ * and how many threads a rank has. */
 #include "partition.h"
 
 #include <stdio.h>

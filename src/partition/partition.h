@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* partition.h: the cores of a host in groups, each with its nearest memory, for one rank or a few each
- * (docs/partition.md).
+/* partition.h: divides the cores of a host into groups, each with its nearest memory. A group serves one rank or a few
+ * ranks (docs/partition.md).
  *
  *   tutti_partition_cut   a rule ("numa", "l3", "4"), a machine and the given cores -> groups and memory domains; pure
  *   tutti_partition_bind  binds this process to a group
  *
  * A group has whole cores: two hardware threads of one core are never in two groups. Its memory is that of the NUMA
- * nodes nearest to its cores. Groups whose nodes overlap are of one domain and share its bytes. Threads: owner; a
+ * nodes nearest to its cores. Groups whose nodes overlap are in one domain and share its bytes. Threads: owner; a
  * partition is frozen once made. */
 #ifndef TUTTI_PARTITION_H
 #define TUTTI_PARTITION_H
@@ -50,7 +50,7 @@ typedef struct {
     tutti_partition_rule rule;
     char text[16]; /* the rule as the user wrote it */
     int ngroups, ndomains;
-    int ncores, fewest; /* cores of all groups, and of the smallest */
+    int ncores, fewest; /* number of cores of all groups together, and of the smallest group */
     tutti_core_group *groups;
     tutti_memory_domain *domains;
 } tutti_partition;
@@ -65,8 +65,8 @@ void tutti_partition_release(tutti_partition *p);
  * it has already bound), else those that this process may use. TUTTI_ERR_USAGE: the variable is no list. */
 #define TUTTI_CORES_VARIABLE "TUTTI_CORES"
 tutti_status tutti_partition_given(tutti_core_set *out, tutti_failure *err);
-/* Finds the cores with tutti_partition_given, and makes their partition. A refusal says so if this process may use less
- * than the host has. */
+/* Finds the cores with tutti_partition_given, and makes their partition. The words of a failure tell if this process
+ * may use fewer cores than the host has. */
 tutti_status tutti_partition_here(const char *text, tutti_core_set *given, tutti_partition *out, tutti_failure *err);
 
 /* --- ranks of a host --- */
@@ -75,8 +75,8 @@ tutti_status tutti_partition_here(const char *text, tutti_core_set *given, tutti
 tutti_status tutti_partition_fits(const tutti_partition *p, int nranks, tutti_failure *err);
 /* Returns the group of a rank. Ranks fill groups in order, the same number in each. */
 int tutti_partition_group_of(const tutti_partition *p, int local_rank, int nranks);
-/* Returns the compute threads of each rank, the same for all, at least 1: the cores of the smallest group are divided
- * among its ranks, within a quota (0 = none). */
+/* Returns the number of compute threads of each rank, the same for all, at least 1: the cores of the smallest group, as
+ * far as a quota allows (0 = no quota), are divided among its ranks. */
 int tutti_partition_threads(const tutti_partition *p, int nranks, double quota);
 
 /* --- binding --- */
@@ -84,7 +84,7 @@ int tutti_partition_threads(const tutti_partition *p, int nranks, double quota);
 typedef struct {
     bool has_cores,
         has_memory; /* has_cores: bound to the cores; has_memory: pages come from the nearest nodes, else from the node
-                     * that first touches them */
+                     * of the thread that touches them first */
     int problem;    /* errno of a refused memory binding; 0 = there is no node to ask for */
 } tutti_binding;
 
@@ -95,7 +95,8 @@ tutti_status tutti_partition_bind(const tutti_partition *p, int group, tutti_bin
 
 /* --- a partition in words --- */
 
-/* Write "0-3", the hardware threads of the cores; "node 0", "nodes 0,2", "no near node". */
+/* Write the hardware threads of the cores, "0-3"; and the nodes of a memory, "node 0", "nodes 0,2" or "no near
+ * node". */
 void tutti_partition_memory_words(const tutti_core_set *nodes, tutti_strbuf *out);
 /* Prints one line a group, for nranks ranks: "rank 0: group 0: cores 0-3 (4 cores), L3 0 (32.0 MiB), memory of node 0
  * (62.7 GB)". */
@@ -103,11 +104,11 @@ void tutti_partition_print(const tutti_partition *p, int nranks, const char *bef
 /* Writes "2 groups of 4 cores", "3 groups of 2 to 3 cores". */
 void tutti_partition_summary(const tutti_partition *p, tutti_strbuf *out);
 
-/* The memory that the ranks of one domain need: each its own, and the samples once. The check returns TUTTI_ERR_USAGE
- * with all numbers if it is more than the domain has. */
+/* The memory that the ranks of one domain need: each rank's own memory, and the samples once. The check returns
+ * TUTTI_ERR_USAGE with all numbers if the ranks need more than the domain has. */
 typedef struct {
-    const char *rule;   /* "l3" */
-    const char *memory; /* "node 0" */
+    const char *rule;   /* the partition's rule, such as "l3" */
+    const char *memory; /* the domain's memory in words, such as "node 0" */
     int64_t nbytes;     /* bytes of the domain; 0 = unknown, nothing is refused */
     int nranks;
     int64_t of_ranks, of_samples; /* of_ranks: bytes of all ranks together; of_samples: bytes of the samples, once */

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* partition_even.c: cuts cores into a number of groups of equal length. The lengths differ by at most one core, and a
- * run cuts a cache only if it must.
+/* partition_even.c: cuts cores into a number of groups, each a run of neighbouring cores. Their lengths differ by at
+ * most one core, and a run cuts a cache only if it must.
  *
- * hwloc_distrib goes down the tree and deals groups to subtrees by their weight, so that two groups of one cache may
- * have half the cores of a third group. Ranks that step together wait for the one with fewest cores, so lengths come
- * first here. The choice that remains, which runs are the longer ones, is settled exactly by a table: best[g][k] is the
- * worth of g runs, k of them longer. */
+ * hwloc_distrib goes down the tree and deals groups to subtrees by their weight, so two groups of one cache may have
+ * half the cores of a third group. Ranks that step together wait for the rank with the fewest cores, so here equal
+ * lengths come first. It remains to choose which runs are one core longer. A table finds the best choice: best[g][k] is
+ * the worth of g runs, k of them longer. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/arena.h"
 #include "partition_impl.h"
 
-/* Returns the worth of beginning a run at core `at`: nothing inside a shared cache. */
+/* Returns the worth of beginning a run at core `at`: 0 inside a shared cache. */
 static int64_t worth_of(const tutti_core_unit *units, int n, int at)
 {
     const int64_t most = n + 1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* partition_groups.c: cuts a machine into groups of cores that share a cache or a memory domain.
  *
- * Among the nodes that a core belongs to, its nearest are those with the fewest cores. Memory that hangs higher up in
- * the tree (a node without cores of its own) is therefore nearest to no core; two kinds of memory at one place (KNL's)
- * both are. */
+ * A core may belong to several nodes. Its nearest nodes are those with the fewest cores. Memory higher up in the tree
+ * (a node without cores of its own) is therefore nearest to no core. Two kinds of memory at one place (as on KNL) are
+ * both nearest. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static tutti_core_unit *list_units(hwloc_topology_t machine, int *n)
     return units;
 }
 
-/* ---- which core is of which group ---- */
+/* ---- putting cores into groups ---- */
 
 static bool are_together(const tutti_core_unit *a, const tutti_core_unit *b, tutti_partition_kind kind)
 {
@@ -102,7 +102,7 @@ static tutti_status assign(const tutti_core_unit *units, int n, const tutti_part
 /* ---- caches in words ---- */
 
 typedef struct {
-    tutti_core_set levels; /* last-level caches of the group, by hwloc's number at their level */
+    tutti_core_set levels; /* last-level caches of the group, as hwloc numbers them at their level */
     hwloc_obj_t any;
     int64_t nbytes;
     int nthreads; /* hardware threads of all these caches */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* partition_impl.h: declarations that the files of the partition share: from a machine as hwloc has it to groups. */
+/* partition_impl.h: declarations that the files of src/partition share: they turn hwloc's machine into groups. */
 #ifndef TUTTI_PARTITION_IMPL_H
 #define TUTTI_PARTITION_IMPL_H
 
@@ -12,11 +12,11 @@
 tutti_status tutti_partition_cut(hwloc_topology_t machine, const tutti_partition_rule *rule, tutti_partition *out,
                                  tutti_failure *err);
 
-/* A whole core as the cuts see it; units are in the order of the machine's tree. */
+/* A core and its caches and nodes. Arrays of units are in the order of the machine's tree. */
 typedef struct {
     hwloc_obj_t core;  /* a core, or a hardware thread if the machine reports no cores */
     hwloc_obj_t cache; /* last-level cache above the core; NULL = none is reported */
-    hwloc_obj_t inner; /* first cache above the core that it shares with another core; NULL = none */
+    hwloc_obj_t inner; /* first cache above the core that the core shares with another core; NULL = none */
     tutti_core_set nodes;
 } tutti_core_unit;
 
