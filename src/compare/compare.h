@@ -14,16 +14,16 @@ enum {
 }; /* most words of the two flags that hold ranks up, each repeated as
                                                     * often as allowed */
 
-/* A method of the list, with keys of its own. */
+/* A method of the list, with the keys that the list gives it. */
 typedef struct {
-    const char *label;  /* as it was given: "async-easgd:period=4" */
-    const char *folder; /* the same as part of a path: "async-easgd_period=4" */
+    const char *label;  /* the method as the list gives it: "async-easgd:period=4" */
+    const char *folder; /* the label as part of a path: "async-easgd_period=4" */
     const tutti_method_row *row;
-    const char *parallelism, *says;           /* from its plan: tutti_plan_parallelism, tutti_method_say */
-    const char *keys[TUTTI_COMPARE_MAX_KEYS]; /* "method.period=4" */
+    const char *parallelism, *says;           /* texts about its plan, by tutti_plan_parallelism and tutti_method_say */
+    const char *keys[TUTTI_COMPARE_MAX_KEYS]; /* keys as --set takes them, such as "method.period=4" */
     int nkeys;
-    const char *warning; /* the method's paper uses another rule than the job, in words; NULL if it does not */
-    bool few_tests;      /* its job does not say how many tests, so eval_points is set */
+    const char *warning; /* in words: the method's paper uses another update rule than the job; NULL if it does not */
+    bool few_tests;      /* the method's job does not give the number of tests, so eval_points is set */
 } tutti_compare_method;
 
 typedef enum { TUTTI_UNTIL_END, TUTTI_UNTIL_ACCURACY, TUTTI_UNTIL_SECONDS } tutti_compare_goal;
@@ -32,12 +32,12 @@ typedef struct {
     const tutti_compare_method *method;
     int64_t seed, batch;
     const char *dir; /* folder of the run */
-    const char *job; /* the resolved job, as train writes it there */
+    const char *job; /* path of the resolved job, which train writes into that folder */
     tutti_run_lines lines;
 } tutti_compare_run;
 
 typedef struct {
-    const char *path, *dir; /* the job, and the report's folder */
+    const char *path, *dir; /* path of the job file, and the report's folder */
     const char *const *sets;
     int nsets;
     const char *ranks;            /* NULL means the job's number */
@@ -45,10 +45,10 @@ typedef struct {
     int nhandicaps;
     int64_t nranks;
     tutti_compare_goal goal;
-    double goal_value; /* an accuracy (0 .. 1), or seconds */
+    double goal_value; /* the goal: an accuracy (0 .. 1), or seconds */
     tutti_compare_method methods[TUTTI_COMPARE_MAX_METHODS];
     int nmethods, nseeds;
-    tutti_compare_run *runs; /* the run of method m with seed number s: tutti_compare_at */
+    tutti_compare_run *runs; /* all runs; tutti_compare_at finds the run of method m with seed number s */
     tutti_arena arena;
 } tutti_compare;
 
@@ -57,11 +57,12 @@ static inline tutti_compare_run *tutti_compare_at(const tutti_compare *c, int m,
     return &c->runs[m * c->nseeds + s];
 }
 
-/* ---- compare_methods.c: what is compared ---- */
+/* ---- compare_methods.c: the methods, the goal and the jobs that are compared ---- */
 
-/* Reads "async-easgd:period=4:optimiser.lr=0.1,sync-sgd". TUTTI_ERR_USAGE. */
+/* Reads a list of methods, "async-easgd:period=4:optimiser.lr=0.1,sync-sgd". TUTTI_ERR_USAGE if the list is wrong. */
 tutti_status tutti_compare_read_methods(tutti_compare *c, const char *list, tutti_failure *err);
-/* Reads "accuracy=0.988" or "seconds=60"; NULL means to the end. TUTTI_ERR_USAGE. */
+/* Reads a goal, "accuracy=0.988" or "seconds=60"; NULL means that runs go to their end. TUTTI_ERR_USAGE if it is
+ * neither. */
 tutti_status tutti_compare_read_goal(tutti_compare *c, const char *text, tutti_failure *err);
 /* Makes c->runs. Loads the job of each run, and plans it once for each method: what a run would refuse is refused
  * here. */
@@ -72,40 +73,42 @@ int tutti_compare_keys(tutti_compare *c, const tutti_compare_method *m, const ch
                        const char *keys[TUTTI_COMPARE_MAX_SETS]);
 void tutti_compare_release(tutti_compare *c);
 
-/* ---- compare_run.c: the runs, each a child ---- */
+/* ---- compare_run.c: the runs, each a child process ---- */
 
 /* Events of runs while they are played. */
 typedef struct {
     enum {
         TUTTI_COMPARE_BEGINS,
-        TUTTI_COMPARE_WAITS, /* told twice a second */
+        TUTTI_COMPARE_WAITS, /* reported twice a second while a run goes on */
         TUTTI_COMPARE_ENDED,
-        TUTTI_COMPARE_WAS_DONE, /* done before, so not played again */
-        TUTTI_COMPARE_ASKED,    /* a signal asked for an end: the run saves */
-        TUTTI_COMPARE_OVER,     /* after the last run */
+        TUTTI_COMPARE_WAS_DONE, /* the run was done by an earlier call, so it is not played again */
+        TUTTI_COMPARE_ASKED,    /* a signal asked for an end: the run saves its state and ends */
+        TUTTI_COMPARE_OVER,     /* reported after the last run */
     } kind;
-    const tutti_compare_run *run; /* NULL when all runs are over */
+    const tutti_compare_run *run; /* the run of the event; NULL when all runs are over */
     int ndone, nplayed, nruns;    /* numbers of runs; nplayed: without those that were done before */
     int signal;                   /* signal that asked for an end; 0 if none did */
-    double began, run_began;      /* times of the clock */
+    double began, run_began;      /* clock times at which the comparison and this run began */
 } tutti_compare_event;
 typedef void (*tutti_compare_tell)(void *arg, const tutti_compare_event *e);
 
-/* TUTTI_ERR_USAGE if a folder holds a run in which ranks were held up otherwise, because that is another comparison. */
+/* Checks the folders of earlier runs. TUTTI_ERR_USAGE if ranks were held up otherwise in one of them, because that is
+ * another comparison. */
 tutti_status tutti_compare_check_handicaps(const tutti_compare *c, tutti_failure *err);
-/* Plays all runs that are not done, one after the other, seed by seed, and fills in lines. tell gets arg. *signal
- * becomes the signal that asked for an end, or 0. */
+/* Plays all runs that are not done, one after the other, seed by seed, and reads their results. tell is called with arg
+ * for each event. *signal becomes the signal that asked for an end, or 0. */
 tutti_status tutti_compare_play(tutti_compare *c, tutti_compare_tell tell, void *arg, int *signal, tutti_failure *err);
 
-/* ---- compare_figures.c: results ---- */
+/* ---- compare_figures.c: results of the runs ---- */
 
 typedef struct {
     bool is_there;     /* the goal was reached and there is a test; false for a run that diverged before its goal */
-    const char *lacks; /* why there is none: "diverged", "not reached", "ended before", "no test" */
-    double seconds;    /* at the test that counts */
-    double samples;    /* samples until then */
-    double bytes;      /* bytes that had travelled between ranks until then; NAN if the run does not say so */
-    double accuracy;   /* at that test: the first test at the goal, the last within the seconds, or the last */
+    const char *lacks; /* why there is no figure: "diverged", "not reached", "ended before", "no test" */
+    double seconds;    /* seconds from the beginning to the test that counts */
+    double samples;    /* samples until that test */
+    double bytes;      /* bytes that had travelled between ranks until that test; NAN if the run does not record them */
+    double accuracy;   /* accuracy at the test that counts: the first test at the goal, the last within the seconds, or
+                        * the last */
     double last;       /* accuracy of the last test; NAN if there is none */
     double speed;      /* samples a second over the whole run */
 } tutti_compare_figures;
@@ -117,25 +120,26 @@ void tutti_compare_diverged(const tutti_compare *c, int m, int *n, char words[48
 /* Returns why the first run of method m without figures has none, or NULL if all runs have figures. */
 const char *tutti_compare_lacks(const tutti_compare *c, int m);
 
-/* A figure over the seeds of a method. */
+/* The spread of a figure over the seeds of a method. */
 typedef struct {
     int n; /* number of seeds that have the figure */
     double mean, least, most;
 } tutti_compare_spread;
-/* offset: that of a double in tutti_compare_figures. needs_goal: only runs whose goal is_there. */
+/* Returns the spread of a figure of method m. offset: place of the figure, a double, in tutti_compare_figures.
+ * needs_goal: only runs that reached the goal count. */
 tutti_compare_spread tutti_compare_spread_of(const tutti_compare *c, int m, size_t offset, bool needs_goal);
 
-/* A method with elastic averaging beside its twin without. */
+/* A method with elastic averaging, and the same method without it. */
 typedef struct {
-    int a, b;       /* indices in c->methods */
-    int wins, ties; /* seeds with which a was better, and with which neither was */
-    double p;       /* by the sign test, without ties */
-    bool shown;     /* a was better with all seeds, at least five */
+    int a, b;       /* indices in c->methods: a has elastic averaging, b has not */
+    int wins, ties; /* number of seeds with which a was better; number of those with which neither was */
+    double p;       /* significance by the sign test, which leaves ties out */
+    bool shown;     /* a was better with all seeds, of which there are at least five */
 } tutti_compare_pair;
 /* Writes at most `most` pairs and returns their number. */
 int tutti_compare_pairs(const tutti_compare *c, tutti_compare_pair *out, int most);
 
-/* ---- compare_csv.c, compare_report.c ---- */
+/* ---- compare_csv.c, compare_report.c: files for people ---- */
 
 void tutti_compare_csv(const tutti_compare *c, tutti_strbuf *out);
 void tutti_compare_html(const tutti_compare *c, tutti_strbuf *out);

@@ -8,7 +8,7 @@
 #include "../metrics/metrics.h"
 #include "compare.h"
 
-enum { LEAST_SHOWN = 5 }; /* pairs; fewer show nothing, whatever their results */
+enum { LEAST_SHOWN = 5 }; /* number of pairs; fewer pairs show nothing, whatever their results */
 
 /* True if the run ended before the time asked for, so that its accuracy at that time is unknown. */
 static bool ends_before(const tutti_compare *c, const tutti_run_lines *l)
@@ -16,7 +16,7 @@ static bool ends_before(const tutti_compare *c, const tutti_run_lines *l)
     return c->goal == TUTTI_UNTIL_SECONDS && l->seconds < c->goal_value;
 }
 
-/* Returns the test that counts, or NULL. */
+/* Returns the test that counts for the goal, or NULL if there is none. */
 static const tutti_run_test *test_of(const tutti_compare *c, const tutti_run_lines *l)
 {
     const tutti_run_test *found = NULL;
@@ -32,7 +32,7 @@ tutti_compare_figures tutti_compare_figures_of(const tutti_compare *c, const tut
 {
     const tutti_run_lines *l = &r->lines;
     const tutti_run_test *t = test_of(c, l);
-    /* the goal was reached before the divergence */
+    /* a run that diverged counts only if it reached its accuracy before */
     const bool counts = t && (!l->has_diverged || c->goal == TUTTI_UNTIL_ACCURACY);
     tutti_compare_figures f = {.is_there = counts, .last = NAN};
     f.lacks = l->has_diverged                   ? "diverged"

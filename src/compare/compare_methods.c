@@ -25,9 +25,9 @@ static char *text_of(tutti_arena *arena, const char *format, ...)
     return copy;
 }
 
-/* ---- the list ---- */
+/* ---- the list of methods ---- */
 
-/* Takes a key. A key without a dot is one of the method's. */
+/* Adds a key of the list to the method. A key without a dot is one of the method's own keys. */
 static tutti_status take_key(tutti_compare *c, tutti_compare_method *m, const char *word, tutti_failure *err)
 {
     const size_t length = strcspn(word, "=");
@@ -103,12 +103,12 @@ tutti_status tutti_compare_read_goal(tutti_compare *c, const char *text, tutti_f
     return TUTTI_OK;
 }
 
-/* ---- jobs ---- */
+/* ---- the jobs of the runs ---- */
 
 int tutti_compare_keys(tutti_compare *c, const tutti_compare_method *m, const char *seed,
                        const char *keys[TUTTI_COMPARE_MAX_SETS])
 {
-    static const char tests[] = "eval_points=5"; /* a curve of fewer tests says little */
+    static const char tests[] = "eval_points=5"; /* fewer tests would make a poor curve */
     int n = 0;
     if (m->few_tests) keys[n++] = tests;
     for (int i = 0; i < c->nsets; i++) keys[n++] = c->sets[i];
@@ -119,7 +119,7 @@ int tutti_compare_keys(tutti_compare *c, const tutti_compare_method *m, const ch
     return n;
 }
 
-/* Loads a job. seed NULL: the job's own. */
+/* Loads the job of a method. seed NULL means the job's own seed. */
 static tutti_status load(tutti_compare *c, const tutti_compare_method *m, const char *seed, tutti_job **out,
                          tutti_failure *err)
 {
@@ -139,7 +139,7 @@ static bool says_points(const char *const *keys, int n)
     return false;
 }
 
-/* Plans the job as a run would. The run itself proves the plan. */
+/* Plans the job as a run would. The plan is not verified here, because the run itself verifies it. */
 static tutti_status plan(tutti_arena *arena, tutti_compare_method *m, const tutti_job *job, tutti_failure *err)
 {
     tutti_resolved parts = {0};
@@ -158,7 +158,7 @@ static tutti_status plan(tutti_arena *arena, tutti_compare_method *m, const tutt
     return st ? tutti_fail_at(err, "%s", m->label) : TUTTI_OK;
 }
 
-/* Checks that report and run are written to places from which the job reads nothing. */
+/* Checks that report and run are not written to places from which the job reads. */
 static tutti_status check_places(const tutti_compare *c, const tutti_compare_run *r, const tutti_job *job,
                                  tutti_failure *err)
 {

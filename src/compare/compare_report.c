@@ -13,7 +13,7 @@
 #define FIGURES "div class=\"figures\" style=\"--least:23rem\""
 enum { GRID = 80, MAX_PAIRS = 64 };
 
-/* ---- words ---- */
+/* ---- numbers and goals in words ---- */
 
 static void add_goal(const tutti_compare *c, tutti_page *p)
 {
@@ -68,7 +68,7 @@ static void add_spread(const tutti_compare *c, tutti_compare_spread s, double sc
         tutti_page_cells(p, "%s", all);
 }
 
-/* ---- the result ---- */
+/* ---- the table of results ---- */
 
 #define SPREAD(field, needs_goal) tutti_compare_spread_of(c, m, offsetof(tutti_compare_figures, field), needs_goal)
 
@@ -119,7 +119,7 @@ static double place_on(axis x, const tutti_compare_run *r, const tutti_run_test 
     return x == OVER_SECONDS ? t->seconds : x == OVER_SAMPLES ? (double)(t->step * r->batch) : 1e-6 * t->bytes;
 }
 
-/* Returns the test errors of a method, in percent. */
+/* Returns a method's test errors in percent, as a band over its seeds. */
 static tutti_band band_of(const tutti_compare *c, int m, axis over)
 {
     tutti_curve *curves = tutti_alloc(sizeof *curves * (size_t)c->nseeds);
@@ -215,7 +215,7 @@ static void add_costs(const tutti_compare *c, tutti_page *page)
     tutti_page_close(page);
 }
 
-/* ---- pairs of a method with elastic averaging and its twin without ---- */
+/* ---- comparing a method with elastic averaging with the same method without ---- */
 
 static void add_pairs(const tutti_compare *c, tutti_page *p)
 {

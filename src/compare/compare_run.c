@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare_run.c: the runs of a comparison: each is `tutti train` of this program as a child, in a folder of its own.
+/* compare_run.c: plays the runs of a comparison: each is `tutti train` of this program as a child process, in a folder
+ * of its own.
  *
- * Signals are blocked and waited for. A child has a process group of its own, so that Ctrl-C reaches it once, through
- * us, and as SIGTERM, at which it saves; it ends with us. */
+ * Signals are blocked and waited for. A child has a process group of its own, so a Ctrl-C does not reach it directly:
+ * this process passes it on once, as SIGTERM, at which the child saves its state. The child ends when this process
+ * ends. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,8 +21,8 @@
 
 enum { MAX_LOG_BYTES = 1 << 28, MAX_JOB_BYTES = 1 << 24 };
 static const char HANDICAPS[] = "handicaps.txt";
-static const double LOOK_S = 0.5, GRACE_S = 300; /* LOOK_S: between two looks; GRACE_S: until a child that was asked to
-                                                  * end is killed */
+static const double LOOK_S = 0.5, GRACE_S = 300; /* LOOK_S: seconds between two looks at a child; GRACE_S: seconds until
+                                                  * a child that was asked to end is killed */
 
 typedef struct {
     tutti_compare *c;
@@ -52,7 +54,8 @@ static bool is_same_job(const tutti_compare_run *r)
     return same;
 }
 
-/* Returns the file's text, which keeps what the job does not say; "" if there is none. free() */
+/* Returns the text of the file that keeps how ranks were held up, which the job does not say; "" if there is none. The
+ * caller frees it. */
 static char *read_handicaps(const tutti_compare_run *r)
 {
     char *path = path_in(r, HANDICAPS), *text = NULL;
@@ -105,7 +108,7 @@ static tutti_status write_handicaps(const tutti_compare *c, const tutti_compare_
     return st;
 }
 
-/* Reads the files of the run. Returns false if there is more to do, or nothing that can be read. */
+/* Reads the results of an earlier run. Returns false if the run is not finished or cannot be read. */
 static bool is_done(tutti_compare_run *r)
 {
     char *path = path_in(r, "metrics.jsonl");
@@ -122,7 +125,7 @@ static void tell(player *p, int kind)
     p->tell(p->arg, &p->e);
 }
 
-/* ---- one child ---- */
+/* ---- playing one child ---- */
 
 static void begin_watch(player *p)
 {
@@ -184,9 +187,9 @@ static void wait_for_child(player *p)
     }
 }
 
-/* ---- its end ---- */
+/* ---- the end of a child ---- */
 
-/* Returns the last line of the log; "" if there is none. free() */
+/* Returns the last line of the log; "" if there is none. The caller frees it. */
 static char *last_words(const tutti_compare_run *r)
 {
     char *path = path_in(r, "train.log"), *text = NULL;
