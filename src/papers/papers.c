@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* papers.c: reads pages of published figures (papers/), judges ours against them and prints the table. */
+/* papers.c: reads pages of published figures (papers/), judges our figures against them and prints the table. */
 #include "papers.h"
 
 #include <math.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* papers.h: pages of published figures (papers/<name>.yaml) and our reproduction of each, computed when asked.
+/* papers.h: pages of published figures (papers/<name>.yaml) and our reproduction of each, computed when a page is
+ * loaded.
  *
- * A figure names a method (a row of papers_method.c) that computes ours. Verdicts: pass within 10 %, near within 25 %,
- * else off; a recalled figure is at best near; a sweep over a free parameter is a range without verdict. Threads:
- * owner. */
+ * A figure names a method (a row of papers_method.c) that computes our figure. Verdicts: pass within 10 %, near within
+ * 25 %, else off. A published figure that was recalled from memory gets at best "near". A sweep over a free parameter
+ * gives a range without verdict. Threads: owner. */
 #ifndef TUTTI_PAPERS_H
 #define TUTTI_PAPERS_H
 
@@ -13,7 +14,7 @@
 
 typedef struct {
     const char *what, *method, *algorithm, *baseline, *topology;
-    double published; /* 0 means none */
+    double published; /* the published figure; 0 means none */
     int64_t ranks;
     tutti_reals bytes;
     double lo, hi; /* our figure; lo and hi differ only for sweeps */

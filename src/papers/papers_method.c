@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* papers_method.c: computes our figure for a published one, one row for each way of computing.
+/* papers_method.c: computes our figure for a published one, by one row for each way of computing.
  *
- * schedule-rounds counts stages with messages in the compiled schedule of that many ranks: the value that would run,
- * not a formula. seconds-ratio sweeps sizes and, because the baseline's latency is always the doubtful figure, gives
- * the baseline half and double the assumed one too. */
+ * schedule-rounds counts stages with messages in the compiled schedule of that many ranks, which is the schedule that
+ * would run. seconds-ratio sweeps sizes. The baseline's latency is always the doubtful figure, so it computes with half
+ * and double the assumed latency, too. */
 #include <math.h>
 #include <string.h>
 
