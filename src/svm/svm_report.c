@@ -13,7 +13,8 @@
 
 typedef struct {
     int n;
-    double *seconds, *active, *gap;                                                  /* [n] */
+    /* [n] points of the curves: time, active samples, gap */
+    double *seconds, *active, *gap;
     int problems;                                                                    /* number of solved problems */
     double samples, iterations, eliminated, reconstructed, kernel_rows, cached_rows; /* sums over the solved problems */
     double work, all;                 /* kernel values that were computed, and those that a training without elimination

@@ -34,7 +34,7 @@ struct tutti_svm_checkpoint {
 /* --- numbers of samples --- */
 
 typedef struct {
-    int64_t *count;            /* [2][nranks] */
+    int64_t *count;            /* [2][nranks] samples of +1 and of -1 on each rank */
     int64_t before[2], all[2]; /* samples of +1 and of -1: on lower ranks, and on all ranks */
     int64_t own[2];
 } numbering;

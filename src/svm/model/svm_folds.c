@@ -69,9 +69,9 @@ void tutti_svm_fold_release(tutti_svm_fold *fold)
 
 /* What the models of the pairs of classes predict for the left-out samples of a fold. */
 typedef struct {
-    int *votes;       /* [nleft][nclasses] */
+    int *votes;       /* [nleft][nclasses] votes of the pairs */
     double *pairwise; /* [nleft][npairs] P(i | i or j); only for probabilities */
-    double *decision; /* [nleft] */
+    double *decision; /* [nleft] decisions of the current pair */
 } ballot;
 
 static tutti_status ask_pair(tutti_svm_training *t, const tutti_svm_fold *f, int i, int j, ballot *b,

@@ -33,8 +33,8 @@ typedef struct {
 /* Memory of one thread. */
 typedef struct {
     tutti_svm_tile *tile;
-    double *kernel;     /* [lanes][block] */
-    double *sum;        /* [npairs][block] */
+    double *kernel;     /* [lanes][block] kernel values of a tile */
+    double *sum;        /* [npairs][block] sum of each pair's decision */
     double *pairwise;   /* [npairs] */
     int *votes;         /* [nclasses] */
     int64_t begin, end; /* rows of the thread's current block */

@@ -18,7 +18,8 @@ typedef struct tutti_svm_cache tutti_svm_cache;
  * (numbers of samples in the whole set). With room for less than two rows it keeps nothing. */
 tutti_svm_cache *tutti_svm_cache_create(size_t nbytes, int64_t nkeys, int64_t most, size_t value_bytes);
 void tutti_svm_cache_destroy(tutti_svm_cache *cache);
-/* Returns the row of a key and the number of its values; NULL if it is not kept. Counts as a use. */
+/* Returns the row of a key and the number of its values; NULL if the row is not kept. The call counts as a use of the
+ * row. */
 void *tutti_svm_cache_find(tutti_svm_cache *cache, int64_t key, int64_t *length);
 /* Returns memory for `length` values of a key; its old values stay. Rows used longest ago are dropped, but none that
  * was found or made since the last tutti_svm_cache_turn. NULL if there is no room; then an old row stays as it was. 1

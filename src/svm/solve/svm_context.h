@@ -125,14 +125,15 @@ typedef struct {
     int64_t worst_up, worst_low; /* numbers of the samples at the extremes */
     int wish;                    /* the strongest wish of all ranks */
 
-    tutti_svm_key *keys;   /* [own samples] */
-    tutti_svm_key *merged; /* [2 * nranks * block] if there are several ranks */
-    tutti_svm_pick *pick;  /* [block], by ascending number */
+    tutti_svm_key *keys;   /* [own samples] keys of violators: the up side from the front, the low side from the back */
+    tutti_svm_key *merged; /* [2 * nranks * block] keys of the candidates of all ranks; only if there are several
+                            * ranks */
+    tutti_svm_pick *pick;  /* [block] the picks of a round, by ascending number */
     int npicks;
 
     /* the working set by slots; numbers, alpha and gamma are in the state */
     int32_t *at;    /* index of the member's row in `store` */
-    int32_t *owned; /* own sample, or -1 if it is another rank's */
+    int32_t *owned; /* index of the own sample; -1 if the member belongs to another rank */
     double *y, *cost, *diagonal;
     void *matrix; /* row of slot i at i * stride */
     int64_t stride;

@@ -10,7 +10,7 @@
 /* A rank's support vectors, or those of all ranks, rank after rank. */
 typedef struct {
     int64_t nrows, nentries;
-    int64_t *length; /* [nrows] */
+    int64_t *length; /* [nrows] number of entries of each row */
     double *coef;    /* [nrows][nclasses - 1] */
     int32_t *index;
     double *value;

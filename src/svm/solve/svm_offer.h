@@ -12,8 +12,8 @@ typedef struct {
     int64_t number, entries;
 } tutti_svm_candidate;
 
-/* Returns how many candidates of each side a rank offers at first, for a set of `block`. A quarter of a full set is
- * chosen, half of it from each side; a rank offers twice its share, which is rarely too few. */
+/* Returns how many candidates of each side a rank offers at first, for a working set of `block` samples. A quarter of a
+ * full set is chosen, half of it from each side; a rank offers twice its share, which is rarely too few. */
 static inline int tutti_svm_offer_of(int block, int nranks)
 {
     const int offer = block / 4 / nranks + 16;

@@ -42,7 +42,7 @@ typedef struct {
     double lowered;  /* by how much the objective has fallen since the beginning */
     int32_t stalled; /* consecutive rounds that did not lower the objective, up to rounding */
 
-    /* counts of this rank */
+    /* rows of kernel values that this rank computed, and that it found in the cache */
     int64_t kernel_rows, cached_rows;
 
     /* the following arrays are derived from the fields above */

@@ -215,9 +215,9 @@ double tutti_svm_tile_diagonal(const tutti_svm_tile *tile, const tutti_svm_rows 
     return 0;
 }
 
-/* Returns the error of a value if u'v, |u|^2 and |v|^2 are wrong by `off`: the kernel's slope, and its own rounding. A
- * long sum's errors grow with the root of its length and have both signs; four roundings of the whole stand for
- * them. */
+/* Returns the error of a kernel value: `off`, the error of u'v, |u|^2 and |v|^2, times the kernel's slope, and the
+ * kernel's own rounding. A long sum's errors grow with the root of its length and have both signs; four roundings of
+ * the whole stand for them. */
 static double error_of(const tutti_svm_kernel *kernel, double unit, double largest_square)
 {
     const double off = 4 * unit * largest_square, base = kernel->gamma * largest_square + fabs(kernel->coef0);

@@ -14,7 +14,7 @@ enum { EACH = DOUBLES, LANES = TUTTI_SVM_F64_LANES, MANTISSA = 52, BIAS = 1023 }
 #define EXP_LEAST    (-708.39641853226408) /* ln(2^-1022), rounded up */
 #define EXP_ROUNDER  6755399441055744.0    /* 1.5 * 2^52 */
 #define EXP_PER_LN2  1.4426950408889634
-#define EXP_LN2_HIGH 0.693145751953125 /* 20 bits */
+#define EXP_LN2_HIGH 0.693145751953125 /* ln(2) to 20 bits */
 #define EXP_LN2_LOW  1.4286068203094172e-6
 #define EXP_POLYNOMIAL                                                                                                 \
     {                                                                                                                  \

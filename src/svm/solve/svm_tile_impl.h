@@ -34,13 +34,14 @@ struct tutti_svm_tile {
     int n;                              /* number of sources */
     void *dense;                        /* [nslots][lanes] numbers, aligned to 64 bytes */
     void *square;                       /* [lanes] numbers: |source|^2, 0 without a source; aligned to 64 bytes */
-    void *dense_memory, *square_memory; /* the memory that holds them */
+    void *dense_memory, *square_memory; /* the allocations that hold `dense` and `square` */
     int64_t nslots, room;               /* slots in use, and slots in memory */
     tutti_svm_place *table;             /* [1 << bits]; NULL if the data are narrow */
     int bits;
     bool strips;            /* narrow, larger than the first-level cache, and half full: targets go through it strip by
                              * strip */
-    int64_t nset, set_room; /* numbers that fill() wrote, and their places, so that the next call need not clear all */
+    int64_t nset, set_room; /* count of the numbers that fill() wrote, and room for their places in `set`; the next call
+                             * clears only these */
     int64_t *set;
 };
 

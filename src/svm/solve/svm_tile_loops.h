@@ -117,7 +117,7 @@ INLINE const number *numbers_of(const tutti_svm_rows *rows)
 
 /* Entries that some source has, among the next CHUNK entries of a row. */
 typedef struct {
-    int64_t at, end; /* the rest of the row */
+    int64_t at, end; /* the rest of the row: from entry `at` to `end` */
     int32_t slot[CHUNK];
     number value[CHUNK];
 } found;
