@@ -12,7 +12,7 @@
 
 struct tutti_reader {
     const tutti_dataset *data;
-    void *own; /* what the set's reader_open returned; for a set that has `read` */
+    void *own; /* the state that the set's reader_open returned, for a set that has `read` */
     int64_t nreplaced;
     tutti_failure why; /* why the latest replaced sample could not be read */
 };
