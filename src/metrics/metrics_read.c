@@ -23,7 +23,7 @@ enum { MAX_METRICS_BYTES = 1 << 30 };
 typedef struct {
     tutti_run_lines *r;
     double before;     /* seconds of earlier processes */
-    int64_t told_step; /* the step of the last line with `seconds` */
+    int64_t told_step; /* step of the last line that had `seconds` */
     double step_s;     /* seconds of a step, from the last line */
     double bytes, bytes_before;
     /* first step of this process; step of the last line with `bytes`; steps of earlier processes after such a line */

@@ -178,7 +178,7 @@ static int digits_of(int64_t n)
 /* Returns the width of the widest number. */
 static int cell_width(const tutti_confusion *c, const tutti_confusion_shown *shown)
 {
-    int width = shown->all ? 2 : 6; /* width of "others" */
+    int width = shown->all ? 2 : 6; /* the column "others" needs six characters */
     for (int i = 0; i < shown->n; i++) {
         const int own = digits_of(c->seen[shown->class_number[i]]), number = digits_of(shown->class_number[i]);
         width = own > width ? own : width;
