@@ -80,7 +80,7 @@ typedef struct {
 /* All flags of a table, as members of a form. */
 #define TUTTI_CLI_FLAGS(table) .flags = (table), .nflags = sizeof(table) / sizeof *(table)
 /* Parses the arguments, answers --help, refuses too many or too few arguments and outputs that are also inputs, then
- * calls form->run and prints its failure. Returns the exit code. */
+ * calls form->run. Prints the failure of any of these. Returns the exit code. */
 int tutti_cli_run(const tutti_cli_form *form, int argc, char **argv);
 
 /* Calls tutti_outputs_check for all flags, with the files that they, the other arguments and the environment name. */

@@ -2,7 +2,7 @@
 /* lent.c: borrows the vectors of a checkpoint from the device while the host fills, writes or hashes them. */
 #include "keep.h"
 
-/* Most vectors: the weights, the states, the rank's own. */
+/* Most vectors of a checkpoint: the weights, the rule's states, the rank's own vectors. */
 enum { MOST = 1 + TUTTI_RULE_MAX_STATES + TUTTI_RULE_MAX_STATES + 1 };
 
 static int list(tutti_checkpoint *c, float **vectors[MOST])

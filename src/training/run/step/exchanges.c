@@ -89,7 +89,8 @@ static bool starts(const tutti_plan *plan, tutti_loop_driver driver, int exchang
     return tutti_loop_find_start(&plan->loops[driver], exchange) >= 0;
 }
 
-/* All exchanges of this rank are made together, in the rounds of a single one. All ranks take part, members or not. */
+/* Requests for all exchanges of this rank, which are made together, in as many rounds of messages as a single exchange
+ * needs. All ranks take part, members of an exchange or not. */
 typedef struct {
     tutti_exchange_request *requests;
     int *which; /* numbers of the plan's exchanges */

@@ -135,7 +135,8 @@ void tutti_relus_skips(const tutti_graph *g, char *out, size_t room)
     out[n] = '\0';
 }
 
-/* Returns 16 for an invalid digit; the pass `params` skips zeros of the gradient. */
+/* Returns the passes that a hexadecimal digit stands for, as a bit set; 16 if the digit is invalid. Skipping zeros of
+ * the gradient is valid only together with the pass `params`. */
 static unsigned read_passes(char digit)
 {
     const char *at = digit ? strchr(digits, digit) : NULL;

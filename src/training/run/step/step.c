@@ -195,8 +195,8 @@ static tutti_status play_start(tutti_stepping *s, tutti_step_common *play, const
     (void)err;
     if (gone && atomic_load(gone)) return TUTTI_OK; /* the peer is gone, so the exchange never ends */
     if (s->nranks > 1)
-        tutti_step_sync(s); /* with a single rank no other rank looks: the queue keeps the
-                                                     * order */
+        tutti_step_sync(s); /* a single rank needs no wait: no other rank reads the data, and the device's queue keeps
+                             * the order */
     tutti_beside_starts(s, a->exchange, &play->update);
     tutti_shared_start(&s->shared, a->exchange, a->when);
     tutti_did(&s->account, TUTTI_DID_EXCHANGE, 0);
