@@ -1,12 +1,12 @@
-// channels.cu: brings activations into the form that a library multiplies, channels last and filled up, and back; adds
-// bias and ReLU; sums columns, which are gradients of a bias, with the ReLU's mask.
+// channels.cu: converts activations into the form that a library multiplies, channels last and filled up, and back;
+// adds bias and ReLU; sums columns, which are gradients of a bias, with the ReLU's mask.
 
 enum { FILL = 8 }; // channels of a thread; filled channels are a multiple of it
 
 // A value: (batch, groups of so many channels, positions). In the library's form each group is filled up with zeros.
 struct channels_form {
     i64 batch, groups, channels, filled, plane;
-    int is_nhwc; // the value's order
+    int is_nhwc; // the value has channels last
 };
 
 DEVICE i64 value_at(const channels_form &f, i64 sample, i64 channel, i64 position)
@@ -14,7 +14,8 @@ DEVICE i64 value_at(const channels_form &f, i64 sample, i64 channel, i64 positio
     return number_at({sample, channel, position}, f.groups * f.channels, f.plane, f.is_nhwc);
 }
 
-// Threads go along the positions of a row-major value, along the channels of the other.
+// Neighbouring threads go along the positions of a row-major value, and along the channels of a value with channels
+// last.
 ENTRY channels_fill(const void *from, int type, void *to, int to_type, const __grid_constant__ channels_form f)
 {
     const i64 i = thread_number(), pieces = f.groups * f.filled / FILL;
@@ -52,8 +53,8 @@ DEVICE float rectified(float x, int relu)
     return relu && x <= 0 ? 0 : x;
 }
 
-// The library's form becomes the value; both are rows of channels. The two may be the same memory if nothing is filled
-// up.
+// Converts the library's form into the value; both are rows of channels. The two may be the same memory if nothing is
+// filled up.
 ENTRY finish(const void *from, int type, void *to, int to_type, const float *bias, int relu,
              const __grid_constant__ channels_form f)
 {
@@ -103,9 +104,9 @@ ENTRY finish_f16(void *at, const float *bias, int relu, i64 n, i64 channels)
 
 // ---- sums of columns ----
 
-// d has rows of so many columns. Where out (NULL: none) is not above zero, d becomes zero. sums (NULL: none) takes a
-// row of sums for each stretch of `stretch` rows; blockIdx.y is the number of the stretch. A thread has LANES columns.
-// Blocks have 256 threads, x across the columns.
+// d has rows of columns. Where out is not above zero, d becomes zero (out NULL: no mask). sums takes a row of sums for
+// each stretch of `stretch` rows (sums NULL: none); blockIdx.y is the number of the stretch. A thread has LANES
+// columns. Blocks have 256 threads, x across the columns.
 struct column_sums {
     const void *out;
     void *d;
@@ -208,7 +209,7 @@ ENTRY __launch_bounds__(THREADS) columns_any(const __grid_constant__ column_sums
     sum_columns<f32, 1>(c);
 }
 
-// The sums of stretches become one row. Blocks of 32 columns by 8 threads.
+// Adds the sums of all stretches to one row. Blocks of 32 columns by 8 threads.
 ENTRY columns_gather(const float *sums, i64 stretches, i64 columns, float *to)
 {
     __shared__ float shared[8][32];

@@ -1,12 +1,12 @@
-// common.cu: the text that stands before each other text of this folder: number types, vectors of 16 bytes, sums of
-// warps and blocks.
+// common.cu: the text that the build puts before each other text of this folder: number types, vectors of 16 bytes,
+// sums of warps and blocks.
 //
 // Arithmetic is f32. Numbers of 16 bits are widened when they are read and rounded to nearest even when they are
 // written, with the bits of src/tensor/convert_one.h, NaNs included. Sums of warps and blocks have one order, so the
 // same inputs give the same bits.
 
-// These are the values of tutti_dtype. Types are parameters of a kernel: all threads go the same way, which costs
-// nothing beside memory.
+// These are the values of tutti_dtype. Types are parameters of a kernel: all threads branch alike, which costs nothing
+// beside memory.
 enum { F32, BF16, F16 };
 
 typedef unsigned char u8;
@@ -59,7 +59,7 @@ DEVICE u16 half_of_float(float value, int type)
     return type == BF16 ? bf16_of_float(value) : f16_of_float(value);
 }
 
-// fetch reads a number as it lies in memory; widen says which number that is.
+// fetch reads the bits of a number; widen converts them to f32.
 DEVICE u32 fetch(const void *at, int type, i64 i)
 {
     return type == F32 ? ((const u32 *)at)[i] : ((const u16 *)at)[i];
@@ -83,7 +83,7 @@ DEVICE void store(void *at, int type, i64 i, float value)
         ((u16 *)at)[i] = half_of_float(value, type);
 }
 
-// The number as it is after it was written and read.
+// Returns the number rounded to the type, as if it was written and read again.
 DEVICE float rounded(float value, int type)
 {
     return type == F32 ? value : float_of_half(half_of_float(value, type), type);
@@ -333,7 +333,7 @@ template <class S> DEVICE void add_inputs(const S &s)
     for (int k = 0; k < QUADS; k++) store_up_to_4(s.out, s.out_type, first + k * 4 * blockDim.x, s.n, sum[k]);
 }
 
-// i / by and the rest; i and by are not negative. Mostly both have 32 bits, which are quick.
+// Divides i by `by`, with remainder; neither is negative. Mostly both have 32 bits, for which division is quick.
 struct division {
     i64 quotient, rest;
 };
@@ -344,8 +344,8 @@ DEVICE division divided(i64 i, i64 by)
     return {i / by, i % by};
 }
 
-// Where number i of a value of one order (of `channels` at `plane` positions a sample; is_nhwc: channels lie side by
-// side) lies.
+// Returns where number i of a value lies (`channels` at `plane` positions a sample; is_nhwc: channels lie side by
+// side).
 struct place {
     i64 sample, channel, position;
 };

@@ -1,13 +1,13 @@
-// concat.cu: inputs one behind the other along the channels, and gradients of inputs as windows of the output's, one
+// concat.cu: joins inputs along the channels, and takes the output's gradient apart into those of the inputs, one
 // launch a pass.
 //
-// Values of one order are rows of numbers: those of a sample (row-major), or of a position (channels last). A row of
-// the output is one of each input, one behind the other.
+// If all values have one order, they are rows of numbers: those of a sample (row-major), or of a position (channels
+// last). A row of the output is the rows of all inputs, one behind the other.
 
 enum { MOST_INPUTS = 8 };
 
 struct joining {
-    char *in[MOST_INPUTS]; // or their gradients; NULL: nobody wants that one
+    char *in[MOST_INPUTS]; // or their gradients; NULL: nobody uses that gradient
     char *out;
     // Where each begins in a row of the output, and where the last ends; for move_orders: the first channel of each.
     i64 first[MOST_INPUTS + 1];
@@ -16,7 +16,7 @@ struct joining {
     int ninputs, out_type, out_is_nhwc;
 };
 
-// The input that has this column, or channel.
+// Returns the input that holds this column, or channel, of the output.
 DEVICE int input_of(const joining &c, i64 column)
 {
     int input = 0;
@@ -32,7 +32,7 @@ struct spot {
     i64 inside;
 };
 
-// Where number i of the output comes from. The inputs lie in its order.
+// Finds where number i of the output comes from, if the inputs have the output's order.
 DEVICE spot find_spot(const joining &c, i64 i)
 {
     const division row = divided(i, c.first[c.ninputs]);
@@ -41,7 +41,7 @@ DEVICE spot find_spot(const joining &c, i64 i)
     return {input, row.quotient * length + row.rest - begin};
 }
 
-// A thread moves 16 bytes of one input as they are. All types are the same; n and first count such 16 bytes.
+// A thread copies 16 bytes of one input. All types are the same; n and first count units of 16 bytes.
 template <bool JOINS> DEVICE void move_16(const joining &c)
 {
     const i64 i = thread_number();
@@ -54,7 +54,7 @@ template <bool JOINS> DEVICE void move_16(const joining &c)
         own[s.inside] = whole[i];
 }
 
-// A thread moves four numbers of one input: all rows are multiples of four.
+// A thread copies four numbers of one input; all rows are multiples of four.
 template <bool JOINS> DEVICE void move_4(const joining &c)
 {
     const i64 i = 4 * thread_number();

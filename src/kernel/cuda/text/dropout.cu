@@ -1,10 +1,10 @@
-// dropout.cu: elements that live are multiplied, others become zero. Both passes draw which ones live by the element's
-// number in the row-major sample, as src/base/rng.c and src/kernel/op/op_dropout.c do, so nothing is kept between the
-// passes.
+// dropout.cu: multiplies the elements that are kept, and sets others to zero. Both passes draw which elements are kept
+// by the element's number in the row-major sample, as src/base/rng.c and src/kernel/op/op_dropout.c do, so nothing is
+// saved between the passes.
 
 enum { STEP_BITS = 44, ELEMENT_BITS = 28, ROUNDS = 10 };
 
-// Where the device finds what changes from step to step.
+// Where the device finds the numbers that change from step to step.
 struct drawn {
     u64 seed, step, first_sample;
 };
@@ -51,7 +51,7 @@ DEVICE float dropped(const dropping &d, float x, u32 word)
     return __fmul_rn(x, word >= d.least ? d.scale : 0.0f);
 }
 
-// Row-major values: a thread takes the four numbers of a counter.
+// Row-major values: a thread computes the four numbers of a counter.
 ENTRY drop_rows(const __grid_constant__ dropping d)
 {
     const i64 thread = thread_number();
@@ -59,7 +59,7 @@ ENTRY drop_rows(const __grid_constant__ dropping d)
     const division at = divided(thread, (d.sample + 3) / 4);
     const i64 i = at.quotient * d.sample + 4 * at.rest, end = (at.quotient + 1) * d.sample;
     const raw4 raw = fetch_up_to_4(d.from, d.from_type, i, end);
-    const four_words words = draw(d, at.quotient, at.rest); // while the numbers are on their way
+    const four_words words = draw(d, at.quotient, at.rest); // drawn while the numbers are loaded
     quad q = widen4(raw, d.from_type);
 #pragma unroll
     for (int j = 0; j < 4; j++) q.x[j] = dropped(d, q.x[j], words.word[j]);

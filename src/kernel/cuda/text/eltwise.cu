@@ -1,5 +1,5 @@
-// eltwise.cu: relu, sigmoid, tanh and their gradients, sums of several values. Multiplications and sums round one by
-// one, as the plain loops do. Outputs may be the memory of inputs: all is read before it is written.
+// eltwise.cu: relu, sigmoid, tanh and their gradients, sums of several values. Each multiplication and sum is rounded,
+// as in the plain loops. Outputs may be the memory of inputs, because a thread reads all its numbers before it writes.
 
 enum { MOST_INPUTS = 8 };
 
@@ -100,7 +100,7 @@ ENTRY add(const __grid_constant__ addition a)
     add_inputs(a);
 }
 
-// Inputs of different orders are added: a thread takes a number of the output.
+// Adds inputs of different orders: each thread computes one number of the output.
 ENTRY add_orders(const __grid_constant__ addition a)
 {
     const i64 i = thread_number();

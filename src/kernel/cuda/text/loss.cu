@@ -1,8 +1,8 @@
 // loss.cu: softmax and cross entropy (src/kernel/op/op_softmax_cross_entropy.c says what is computed).
 //
-// A block takes a sample. Exponentials are f32 of logits less the largest; their sums are double, and one of them
-// leaves out the label's, so that the gradient of a label that is nearly certain is as exact as others. The block that
-// ends last adds up the samples' losses: in double and by one tree, so that the same inputs give the same bits.
+// A block computes one sample. Exponentials are f32 of logits less the largest; their sums are double. One of the sums
+// leaves out the label's exponential, so that the gradient of a label that is nearly certain is as exact as others. The
+// last block to end adds up the samples' losses: in double and by one tree, so that the same inputs give the same bits.
 
 enum { MOST_WARPS = 32 };
 
@@ -20,7 +20,7 @@ struct sample_loss {
 struct forward_args {
     const void *logits;
     const int *labels;
-    sample_sums *kept; // NULL: nobody wants gradients
+    sample_sums *kept; // NULL: no backward pass follows
     sample_loss *losses;
     float *loss;
     int *correct;
@@ -35,7 +35,7 @@ struct best {
     int at;
 };
 
-// The better of two; the first of equals.
+// Returns the larger of two logits; of equal logits the first.
 DEVICE best better(best a, best b)
 {
     return b.value > a.value || (b.value == a.value && b.at < a.at) ? b : a;
@@ -63,7 +63,7 @@ DEVICE best best_of_block(best b, best *scratch)
 
 struct quad_sums {
     double others; // the sum of all exponentials but the label's
-    double below;  // the sum of what logits are less than the largest
+    double below;  // the sum of (largest - logit)
 };
 
 DEVICE void add_quad(quad_sums *s, const quad &q, i64 i, i64 n, float largest, int label)
@@ -76,7 +76,7 @@ DEVICE void add_quad(quad_sums *s, const quad &q, i64 i, i64 n, float largest, i
     }
 }
 
-// The block that ends last adds up the losses that all blocks have left.
+// The last block to end adds up the losses that all blocks have written.
 DEVICE void end(const forward_args &a, double *scratch)
 {
     __shared__ u32 before;
@@ -100,7 +100,7 @@ DEVICE void end(const forward_args &a, double *scratch)
     *a.ended = 0;
 }
 
-// A thread has its first four logits in registers in both walks.
+// A thread keeps its first four logits in registers for both loops over the logits.
 ENTRY loss_forward(const __grid_constant__ forward_args a)
 {
     __shared__ best bests[MOST_WARPS];

@@ -12,7 +12,7 @@
 struct lrn {
     const void *in, *dout;
     void *to;    // out or din
-    float *base; // _any, training: of each number; NULL: not kept
+    float *base; // for _any in training: the base of each number; NULL: not saved
     int in_type, out_type, size, side_by_side;
     i64 n, channels, plane;
     float share, k, beta, slope; // share: alpha / size; slope: 2 alpha beta / size

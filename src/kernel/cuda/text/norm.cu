@@ -1,18 +1,18 @@
 // norm.cu: batch normalisation where positions are rows of channels (channels last, or (batch, channels)), channels a
 // multiple of eight, all of one type.
 //
-// Memory is the bound. A thread takes the same eight channels of many rows, so that the channels' numbers stay in
-// registers; a block takes a *tile*, up to eight such vectors of channels side by side (128 bytes of 16-bit numbers),
-// and a *slab* of rows. Grid: tiles, slabs. A pass has two kernels: one sums channels, and a tile's last block makes
-// from the sums what follows from them; one makes a number from another. The second one walks each slab from its end to
-// its beginning, because the second cache still holds what the first one read last.
+// Memory is the bound. A thread reads the same eight channels of many rows, so that the channels' numbers stay in
+// registers. A block computes a *tile*, up to eight such vectors of channels side by side (128 bytes of 16-bit
+// numbers), of a *slab* of rows. Grid: tiles, slabs. A pass has two kernels. The first sums channels; the last block of
+// a tile computes from the sums what the second needs. The second computes each result. It reads each slab from its end
+// to its beginning, because the second-level cache still holds what the first kernel read last.
 //
 // Sums. A thread sums in f32 around the first number that it sees, so that a large mean does not cancel; blocks and
 // slabs are combined by means and squares around them, slabs in double. The order is the grid's alone.
 
 enum { VECTOR = EIGHT, THREADS = 320, MOST_TILES = 1024 };
 
-// How many blocks of a tile have left their sums. The last one puts it back to zero.
+// Number of blocks of a tile that have written their sums. The last block sets it back to zero.
 __device__ u32 turns[MOST_TILES];
 
 struct rows_of_channels {
@@ -61,7 +61,7 @@ DEVICE spot find_spot(const rows_of_channels &r)
     return s;
 }
 
-// Rows that a thread of this y takes of a block's.
+// Returns how many of a block's rows a thread with this y reads.
 DEVICE int rows_of(const spot &s, int y)
 {
     const u32 n = (u32)(s.end - s.begin), each = n / blockDim.y;
@@ -116,7 +116,7 @@ template <class V> DEVICE void add_parts(board &s, const adder &who, V &x, V &y)
         for (int p = 1; p < who.parts; p++) x += xs[p * who.width + who.of_tile], y += ys[p * who.width + who.of_tile];
 }
 
-// True in the block of a tile that comes last. That block sees what the others have left.
+// True in the last block of a tile to end. That block sees the sums that the others have written.
 DEVICE bool is_last()
 {
     __shared__ bool last;
@@ -175,7 +175,7 @@ DEVICE void sum_rows(const void *x, const rows_of_channels &r, const spot &s, fl
     }
 }
 
-// Means and squares of the board's threads as those of the block.
+// Combines the means and squares of all threads on the board into those of the block.
 DEVICE void leave_slab(const statistics &st, const rows_of_channels &r, board &b, const spot &s, const adder &who)
 {
     const float near = who.works ? b.a[who.of_tile] : 0, n = (float)(s.end - s.begin);
@@ -284,7 +284,7 @@ template <class T> DEVICE void apply(const application &a, const rows_of_channel
 
 // ---- backward ----
 
-// Which numbers of the gradient count: all, those that y's formula leaves above zero, those whose bit is set.
+// Which numbers of the gradient are used: all, those where y's formula is above zero, or those whose bit is set.
 enum { ALL, BY_FORMULA, BY_BITS };
 
 struct reduction {

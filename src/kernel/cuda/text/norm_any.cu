@@ -1,16 +1,15 @@
-// norm_any.cu: batch normalisation of values that norm.cu does not take: any order, types that differ, any number of
-// channels. A block takes a channel; sums are double. These kernels are slow beside those of norm.cu.
+// norm_any.cu: batch normalisation of values that norm.cu does not compute: any order, types that differ, any number of
+// channels. Each block computes one channel; sums are double. These kernels are slow beside those of norm.cu.
 
-// A value, and how many numbers lie between one sample and the next, one channel and the next, one position and the
-// next.
+// A value. The distances are from one sample to the next, one channel to the next, one position to the next.
 struct any_value {
-    void *at; // NULL: there is none
+    void *at; // NULL: no such value
     i64 sample, channel, position;
     int type;
 };
 
 struct channels_of_any {
-    i64 n, plane; // n: numbers of a channel; plane: of a channel of one sample
+    i64 n, plane; // numbers of a channel: in all samples, in one sample
     int channels;
 };
 
@@ -32,9 +31,9 @@ DEVICE double sum_all(double sum)
 
 struct any_forward {
     any_value x, added, y;
-    u8 *mask; // a byte a number, channel by channel; NULL: not kept
+    u8 *mask; // a byte a number, channel by channel; NULL: not saved
     const float *weight, *bias, *running_mean, *running_variance;
-    float *mean, *rstd, *batch_mean, *batch_variance; // training
+    float *mean, *rstd, *batch_mean, *batch_variance; // only in training
     double eps;
     int training, relu;
 };
@@ -73,7 +72,7 @@ ENTRY forward_any(const __grid_constant__ any_forward f, const __grid_constant__
 
 struct any_backward {
     any_value x, dout, din, dadded; // din and dadded may be NULL
-    const u8 *mask;                 // NULL: all of dout counts
+    const u8 *mask;                 // NULL: no ReLU masks dout
     const float *weight, *mean, *rstd;
     float *offset, *slope, *dweight, *dbias; // dweight and dbias may be NULL
 };

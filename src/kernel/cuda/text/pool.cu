@@ -1,13 +1,13 @@
 // pool.cu: max and average pools. Channels last, a multiple of eight of one type: a thread takes eight channels of one
 // position (entries with a type's name). All else: a thread takes one number (entries with _any).
 //
-// A gradient is gathered: each number of the input looks at the windows that cover it, in their order. So nothing is
-// added by two threads, and nothing need be zero before. The winner of a window is kept as its place in the window, a
-// byte, or four where windows have more than 256 places.
+// A gradient is gathered: each number of the input adds up the windows that cover it, in their order. So no two threads
+// add to one number, and nothing need be zero before. The winner of a window is saved as its index in the window: a
+// byte, or four bytes if windows have more than 256 places.
 
 struct pool {
     void *in, *out; // forward reads in; backward reads out (gradients) and writes in
-    void *winners;  // NULL: not kept
+    void *winners;  // NULL: not saved
     int in_type, out_type;
     int batch, channels, height, width, out_height, out_width, kernel, stride, pad;
     int side_by_side; // 1: the channels of a position lie side by side
@@ -30,13 +30,13 @@ DEVICE window find_window(const pool &p, int kernel, int oy, int ox)
     return w;
 }
 
-// Places inside input and padding: what an average divides by.
+// Counts the places inside input and padding, by which an average divides.
 DEVICE float area_of(const pool &p, int kernel, const window &w)
 {
     return (float)min(kernel, p.height + p.pad - w.top) * (float)min(kernel, p.width + p.pad - w.left);
 }
 
-// The windows that cover a place of one dimension.
+// Finds the windows that cover a place of one dimension.
 struct span {
     int first, end;
 };
@@ -77,7 +77,7 @@ DEVICE i64 place_of(const pool &p, const spot &s, int height, int width, int y, 
     return (((i64)s.sample * height + y) * width + x) * p.channels + s.channel;
 }
 
-// kernel: 0 = as p says, else known when the text is compiled.
+// kernel: 0 means p's kernel size, else the size is known when the text is compiled.
 template <class T, int KERNEL> DEVICE void max_forward(const pool &p)
 {
     const int kernel = KERNEL ? KERNEL : p.kernel;

@@ -1,10 +1,10 @@
-// small_conv.cu: convolutions of f32 by products with the patches of an input (a row for each position of the output, a
-// column for each number of the window, channels last), which are read as they are multiplied and never written. These
-// kernels are for few channels and filters, where a library's tiles stay empty.
+// small_conv.cu: convolutions of f32 by products with the patches of an input: a matrix with a row for each position of
+// the output and a column for each number of the window, channels last. Patches are read from the input and never
+// written. These kernels are for few channels and filters, where a library's tiles stay empty.
 //
-// A block makes a tile of A by B numbers: A filters by B patch columns for gradients of weights, by B positions else.
-// The third dimension goes by in chunks of ROWS. A thread has 8 by 4 numbers; where these need fewer threads than a
-// block has, groups of threads take turns with the rows of a chunk, and their sums are added in order.
+// A block computes a tile of A by B numbers: A filters by B patch columns for gradients of weights, by B positions
+// else. It sums over the third dimension in chunks of ROWS. A thread has 8 by 4 numbers. If the tile needs fewer
+// threads than a block has, groups of threads take different rows of a chunk, and their sums are added in order.
 
 enum { ROWS = 32, THREADS = 256, DOWN = 8, ACROSS = 4, SUMS = THREADS * DOWN * ACROSS, MOST_COLUMNS = 1280 };
 enum { NOWHERE = 1 << 20 }; // larger than any height
@@ -51,7 +51,7 @@ template <int LANES> DEVICE void read_patch(const patches_form &f, const origin 
     }
 }
 
-// A chunk's products are added to a thread's sums. a: rows of A numbers and 4 unused ones; b: rows of B.
+// Adds a chunk's products to a thread's sums. a: rows of A numbers and 4 unused ones; b: rows of B.
 template <int A, int B> struct tile {
     enum { PITCH = A + 4, ACROSS_ALL = B / ACROSS, EACH = A / DOWN * ACROSS_ALL, GROUPS = THREADS / EACH };
 
@@ -97,8 +97,8 @@ template <int A, int B> struct tile {
 
 // ---- gradients of weights: filters by patch columns, summed over positions ----
 
-// Grid: tiles of columns, tiles of filters of all groups, slabs of so many positions (a multiple of ROWS). to: for each
-// slab the weights.
+// Grid: tiles of columns, tiles of filters of all groups, slabs of positions (a multiple of ROWS each). to: one copy of
+// the weights' gradient for each slab.
 template <int A, int LANES> struct weights_tile {
     enum { B = 64, WIDE = B / LANES, NA = A * ROWS / THREADS, NB = B * ROWS / THREADS / LANES };
     float a[NA], b[NB * LANES];

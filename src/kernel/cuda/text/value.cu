@@ -31,8 +31,7 @@ ENTRY value_convert(const void *from, int type, void *to, int to_type, i64 n)
     for (int k = 0; k < QUADS; k++) store_up_to_4(to, to_type, first + k * 4 * blockDim.x, n, widen4(raw[k], type));
 }
 
-// Transposes a matrix of so many rows and columns of each sample, in tiles: blocks of TILE x TILE_ROWS threads, one a
-// tile.
+// Transposes the matrix of each sample in tiles: blocks of TILE x TILE_ROWS threads, one block a tile.
 ENTRY value_transpose(const void *from, int type, void *to, int to_type, i64 rows, i64 columns)
 {
     __shared__ u32 tile[TILE][TILE + 1];
@@ -54,8 +53,8 @@ ENTRY value_transpose(const void *from, int type, void *to, int to_type, i64 row
     }
 }
 
-// Transposes where rows or columns are few, which would leave most of a tile empty: a thread takes a number of the
-// result.
+// Transposes matrices of few rows or columns, which would leave most of a tile empty: each thread computes one number
+// of the result.
 ENTRY value_transpose_few(const void *from, int type, void *to, int to_type, i64 rows, i64 columns, i64 n)
 {
     const i64 i = thread_number();

@@ -1,5 +1,5 @@
-// weights.cu: brings f32 weights into the form in which a library multiplies them, rounded, channels last and filled
-// up, and gradients back.
+// weights.cu: converts f32 weights into the form in which a library multiplies them, rounded, channels last and filled
+// up, and converts gradients back.
 
 // Weights are (filters, channels of a group, window). Each group's filters and channels are filled up with zeros in the
 // library's form, where channels are last. is_last: channels are last in the parameter, too. n: numbers of the form
@@ -39,7 +39,7 @@ ENTRY weights_unfill(const void *from, int type, float *to, const __grid_constan
     to[i] = load(from, type, (filter * f.window + tap) * f.filled_channels + channel);
 }
 
-// Rounds weights as they lie, and a bias in the same launch (NULL: none).
+// Rounds weights in the order that they have, and a bias in the same launch (NULL: no bias).
 ENTRY weights_round(const float *from, void *to, i64 n, const float *bias, void *to_bias, i64 nbias, int type)
 {
     const i64 first = first_of_thread();
