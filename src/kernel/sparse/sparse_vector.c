@@ -191,7 +191,7 @@ INLINE void sparse_add_parts(const tutti_sparse_window_call *c, int64_t part, in
         }
 }
 
-/* Computes three parts at a time, and the last ones two at a time if three do not divide them. */
+/* Computes three parts at a time. One or two parts that are left are computed together. */
 INLINE void sparse_windows(const tutti_sparse_window_call *c, int nvectors)
 {
     int64_t part = 0;
