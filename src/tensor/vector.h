@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vector.h: vectors of the instruction set that a file is compiled for, so that its loops are written once:
- * NAME_vector.c is compiled for each set and makes a row each time, NAME_avx512.c exists for that one alone
- * (cmake/library.cmake). Nothing of it runs where tutti_isa_here says less.
+/* vector.h: vectors of the instruction set that a file is compiled for, so that its loops are written once.
+ * NAME_vector.c is compiled for each set and makes a row each time; NAME_avx512.c is compiled for AVX-512 alone
+ * (cmake/library.cmake). Loops of a set run only if tutti_isa_here returns at least this set.
  *
  *   vector                WIDTH floats; a + b, a < b and the like are C's own, lane by lane
  *   load, store           WIDTH floats at any address; load_some, store_some: the first n < WIDTH of them, others zero
- *   stream, stream_fence  a store past the caches, to memory aligned as a vector; a fence before anybody is told of
- *                         such
+ *   stream, stream_fence  a store past the caches, to memory aligned as a vector; a fence, which is needed before
+ *                         another thread is told of such stores
  *   all(x)                x in every lane
- *   multiply_add(a, b, c) a * b + c, rounded once but in generic; square_root, rectify: max(0, v), NaN of a NaN
- *   lanes_set             some lanes of a vector, as the set compares: positive, above, is_nan make it, | joins, keep
- *                         and choose take it
- *   bits, pair_bits       a bit a lane of one vector, of two, for memory: bits_of(lanes_set), lanes_set_of(bits)
+ *   multiply_add(a, b, c) a * b + c, rounded once except in generic; square_root; rectify: max(0, v), NaN of a NaN
+ *   lanes_set             a set of lanes of a vector: positive, above, is_nan make such a set, | joins two, keep
+ *                         and choose take one
+ *   bits, pair_bits       one bit for each lane of one vector, of two: lanes_set in memory, converted by
+ *                         bits_of(lanes_set) and lanes_set_of(bits)
  *   halves                WIDTH numbers of 16 bits: load_halves, store_halves, widen_bf16, narrow_bf16, and so with f16
- *   words                 twice as many, or WIDTH numbers of 32 bits; longs: of 64
- *   half_vector           half as many floats
- *   doubles               DOUBLES of them, in as many bytes as a vector: load_doubles, store_doubles, all_doubles,
- *                         widen_floats(from), and operations as for floats, called NAME_doubles; smaller, larger: of a
- *                         NaN the second one; fold: halves are added until one number is left
- *   double_lanes          which of them: above, at_least, equal make it, & joins, choose_doubles and bits_of_doubles
- *                         take it
- *   put_nonzero(to, place, v, first): numbers of v that are not zero (a NaN is none) side by side, of each its lane
- *   plus first; writes a vector
- *                         of both, and returns how many there are. sum_lanes(v): their order is the set's own
- *   transpose(v)          a square of WIDTH vectors; transpose_doubles(v): of DOUBLES
- *   leave_vectors         before scalar code that no return separates from vectors: upper halves left dirty slow it
- *                         down */
+ *   words                 2 * WIDTH numbers of 16 bits, or WIDTH numbers of 32 bits; longs: numbers of 64 bits
+ *   half_vector           WIDTH / 2 floats
+ *   doubles               DOUBLES doubles, in as many bytes as a vector: load_doubles, store_doubles, all_doubles,
+ *                         widen_floats(from), and operations as for floats, called NAME_doubles; smaller, larger: if
+ *                         one is NaN, the second one; fold: adds halves until one number is left
+ *   double_lanes          a set of lanes of doubles: above, at_least, equal make it, & joins, choose_doubles and
+ *                         bits_of_doubles take it
+ *   put_nonzero(to, place, v, first)
+ *                         writes the numbers of v that are not zero (a NaN counts) side by side into `to`, and the
+ *                         lane of each plus `first` into `place`; writes a whole vector of both, returns their number
+ *   sum_lanes(v)          adds all lanes, in an order that depends on the instruction set
+ *   transpose(v)          transposes a square of WIDTH vectors; transpose_doubles(v): of DOUBLES vectors
+ *   leave_vectors         to be called before scalar code that follows vectors without a return between them: upper
+ *                         halves left dirty slow it down */
 #ifndef TUTTI_VECTOR_H
 #define TUTTI_VECTOR_H
 
