@@ -181,9 +181,7 @@ static void add_best(study *s, bool replicated, tutti_contestants *out)
     config.replicated = replicated;
     if (s->q->method->accept(&config, NULL)) return;
     const unsigned wanted = s->q->method->collectives(&config);
-    if (!wanted || wanted & 1u << TUTTI_REDUCE)
-        return; /* a method with a reduce is defined by its tree, so nothing
-                                                         * else is tried */
+    if (!wanted || wanted & 1u << TUTTI_REDUCE) return; /* a method with a reduce is defined by its tree */
     int first = 0;
     while (!(wanted >> first & 1)) first++;
     const tutti_choice *all = ask(s, (tutti_collective)first);
