@@ -138,9 +138,7 @@ void tutti_timeline_async(const tutti_async_timeline *p, double load_s, const tu
     snprintf(out->bottleneck, sizeof out->bottleneck, "%s", out->exposed_s > out->compute_s ? "centre" : "compute");
     out->lower_s = step_of_all(&run, in_turn, least_s, run.visit_s / period);
     out->upper_s = step_of_all(&run, in_turn || run.is_paced, alone_s, plan->config.nranks * out->exchange_s);
-    if (!slowness)
-        return; /* the play stops in the middle of a slow worker's step, so its answer may be a little too
-                            * low or too high */
+    if (!slowness) return; /* the play stops within a step of a slow worker, so step_s is inexact */
     out->lower_s = fmin(out->lower_s, out->step_s);
     out->upper_s = fmax(out->upper_s, out->step_s);
 }
