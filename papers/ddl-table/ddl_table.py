@@ -32,7 +32,7 @@ def figure(line, text):
     if text in ("", "-"):
         return None
     found = re.fullmatch(r"(\d+(?:\.\d*)?(?:e[+-]?\d+)?)(?: *\+- *\d+(?:\.\d*)?)?", text)
-    return float(found[1]) if found and float(found[1]) > 0 else sys.exit(f"line {line}: '{text}' is no figure")
+    return float(found[1]) if found and float(found[1]) > 0 else sys.exit(f"line {line}: '{text}' is not a figure")
 
 
 def read_rows(path):

@@ -60,8 +60,8 @@ static void engines_answer_side_by_side_or_say_why_not(void **state)
     expect(ASK "--engine events --late 1=2.5", 0, "events");
     expect(ASK "--engine events --late 4=1", 2, "of a rank from 0 to 3");
     expect(ASK "--engine events --late 1=", 2, "RANK=MILLISECONDS");
-    expect(ASK "--limit 5", 2, "with --engine");
-    expect(ASK "--ranges --engine rounds", 2, "without --engine");
+    expect(ASK "--limit 5", 2, "need --engine");
+    expect(ASK "--ranges --engine rounds", 2, "leave --engine out");
 #undef ASK
     expect("coll convert ring --ranks 3 --to goal --bytes 1MB", 0, "num_ranks 3");
     expect("coll convert ring --ranks 3 --to goal", 2, "--bytes is missing");

@@ -104,7 +104,7 @@ static void tune_says_what_it_measures(void **state)
     expect("tune device --help", 0, "usage: tutti tune device");
     expect("tune device --models theano", 2, "--models names none");
     expect("tune device --device v100 --out /tmp/x", 2, "nothing is written: leave --out out");
-    expect("tune device --kernels /tmp/x", 2, "give --check or --device too");
+    expect("tune device --kernels /tmp/x", 2, "give --check or --device, too");
 }
 
 /* One small network, both ways: a file that is read again and a check of it. */

@@ -67,7 +67,7 @@ static void explain_names_its_choice_and_the_bound(void **state)
            "choice: ring, 148.8 ms; 6 tie with it: within a thousandth the earlier row is taken; the next, torus");
     expect("coll explain --bytes 100MB --ranks 8 --topology star,bw=10GbE,lat=5us", 0, "up(0) 94%  tie\n");
     expect("coll explain --bytes 100MB --ranks 8 --topology star,bw=10GbE,lat=5us --json", 0, "\"tie\":true");
-    expect("coll explain --bytes 4 --ranks 4 --svg /tmp/x.svg --engine all", 2, "without --engine");
+    expect("coll explain --bytes 4 --ranks 4 --svg /tmp/x.svg --engine all", 2, "leave --engine out");
     expect("coll explain --bytes 4 --svg /tmp/x.svg examples/mlp.yaml", 2, "--svg is for all algorithms");
     expect("coll explain --bytes 4 star", 2, "no file");
     expect("coll explain --bytes 4 ring", 2, "'ring' is one of them");
@@ -171,7 +171,7 @@ static void predict_says_how_and_why(void **state)
     expect(eight, 0, "8 ranks exchange by split-rail,group=4; a bucket of 4 KiB takes");
     expect(eight, 0, "Assumed, as examples/resnet50/layers.txt does not say it");
     snprintf(arguments, sizeof arguments, "%s --set exchange.algorithm=direct --max-fan-in 3", eight);
-    expect(arguments, 2, "4 ranks send to one of another host at a time, and at most 3 may");
+    expect(arguments, 2, "4 ranks send to one rank of another host at a time, and at most 3 may");
     expect("predict examples/resnet50/job.yaml --trace examples/resnet50/layers.txt --ranks 1,2 --topology "
            "star,bw=100GB/s,lat=1us",
            0, "Efficiency above 100 %");

@@ -76,7 +76,7 @@ static void what_a_trace_does_not_say_is_refused(void **state)
         {"--set accumulate=2", TUTTI_ERR_USAGE, "of whole steps"},
         {"--set parallel.layers=fc1 --ranks 2", TUTTI_ERR_USAGE, "of whole layers"},
         {"--init $/none.safetensors", TUTTI_ERR_USAGE, "learns nothing"},
-        {"--set method.name=async-easgd --replay $/layers.txt", TUTTI_ERR_USAGE, "--pretend has none"},
+        {"--set method.name=async-easgd --replay $/layers.txt", TUTTI_ERR_USAGE, "--pretend computes none"},
         {"--set fuse=false", TUTTI_ERR_DATA, "3 layers, model mlp has 4"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

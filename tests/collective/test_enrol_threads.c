@@ -139,7 +139,7 @@ static const char *refused_body(tutti_comm *comm, void *arg)
         {m.fd, 0, private, PAGE, "a private mapping"},
         {m.fd, 0, view, PAGE, "not mapped for reading and writing"},
         {reads, 0, read_only, PAGE, "not open for both"},
-        {ends[0], 0, m.at, PAGE, "no file or shared memory object"},
+        {ends[0], 0, m.at, PAGE, "not a file or shared memory object"},
         {-1, 0, m.at, PAGE, "Bad file descriptor"},
         {m.fd, 0, holed, 4 * PAGE, "not all of it is mapped"},
         {m.fd, PAGE, holed + PAGE, PAGE, "not all of it is mapped"},

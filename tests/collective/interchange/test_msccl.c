@@ -130,7 +130,7 @@ static void malformed_files_are_refused_with_their_line(void **state)
         {"<!DOCTYPE algo [<!ENTITY a \"b\">]><algo/>", "document type"},
         {"<algo coll=\"custom\"/>", "says nothing of what must come out"},
         {"<algo coll=\"allreduce\" ngpus=\"two\" nchunksperloop=\"1\"/>", "ngpus=\"two\": a number from 1"},
-        {"<algo coll=\"allgather\" ngpus=\"3\" nchunksperloop=\"4\"/>", "no multiple of ngpus"},
+        {"<algo coll=\"allgather\" ngpus=\"3\" nchunksperloop=\"4\"/>", "not a multiple of ngpus"},
         {ALGO "</algo>", "0 of 2 GPUs are there"},
         {ALGO "<gpu id=\"0\" i_chunks=\"3\"/></algo>", "line 2: i_chunks=\"3\", but nchunksperloop asks for 2"},
         {ALGO GPU "</gpu>" GPU "</gpu></algo>", "gpu 0 is given twice"},

@@ -180,7 +180,7 @@ static void addresses_are_read_as_clusters_write_them(void **state)
     not_read("fe80::1", "name the interface too, as in fe80::1%eth0");
     not_read("[fe80::1]:29500", "name the interface too");
     not_read("fe80::1%nosuch0", "no interface 'nosuch0'");
-    not_read("fd00::7::1", "no address of IP 6");
+    not_read("fd00::7::1", "not an address of IP 6");
 }
 
 static void a_port_behind_the_address_is_the_port(void **state)
