@@ -51,9 +51,9 @@ static tutti_status check_entries(const char *said, const tutti_texts *entries, 
 tutti_status tutti_job_check_groups(const tutti_job *job, tutti_failure *err)
 {
     tutti_status st =
-        check_entries(job->optimiser.said_rate, &job->train.group_rates, is_rate, "no number from 0 to 1e6", err);
+        check_entries(job->optimiser.said_rate, &job->train.group_rates, is_rate, "not a number from 0 to 1e6", err);
     if (!st)
-        st = check_entries(job->optimiser.said_decay, &job->train.group_decays, is_decay, "no number from 0 to 1e3",
+        st = check_entries(job->optimiser.said_decay, &job->train.group_decays, is_decay, "not a number from 0 to 1e3",
                            err);
     return st ? st
               : check_entries(job->graph.frozen.said, &job->graph.frozen.patterns, is_truth, "neither true nor false",

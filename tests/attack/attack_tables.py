@@ -176,7 +176,7 @@ COMMANDS = {
     ],
     "places": [
         (TRAIN + "/deeper/\u00e9\u2603", {}, (0, ), ["step 2"]),
-        ("tutti train job.yaml --quiet --out file", {}, USAGE, ["file", "no folder"]),
+        ("tutti train job.yaml --quiet --out file", {}, USAGE, ["file", "not a folder"]),
         ("tutti train job.yaml --quiet --out file/under", {}, (1, 2), ["file/under"]),
         ("tutti train job.yaml --quiet --out /proc/nowhere", {}, (1, 2), ["/proc/nowhere"]),
         ("tutti train job.yaml --quiet --out /dev/null", {}, USAGE, ["/dev/null"]),
