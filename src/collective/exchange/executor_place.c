@@ -98,8 +98,8 @@ static tutti_status place_in_region(const tutti_binder *b, int32_t member, const
     return TUTTI_OK;
 }
 
-/* Computes the stored part of the index space by the vector's length. packed: bytes of the earlier outputs in a window
- * place; this buffer's bytes are added. */
+/* Computes which elements of the vector the memory of this buffer begins with. packed: bytes of earlier output buffers,
+ * which lie one behind the other; the bytes of this buffer are added. */
 static void lay_window(const tutti_binder *b, const tutti_buffer *buffer, size_t *packed, tutti_buffer_place *out)
 {
     const tutti_vector *v = &b->x->vector;

@@ -296,7 +296,7 @@ static tutti_status call_as_other(tutti_group *g, const control_call *c, control
     return TUTTI_OK;
 }
 
-/* Copies the name at its length in frames, because names are compared. */
+/* Begins a control call. Its name is cut to the length that frames have room for, because ranks compare the names. */
 static void begin_call(tutti_group *g, control_call *c)
 {
     tutti_board *board = g->peers[g->rank].board;

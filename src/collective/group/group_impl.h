@@ -114,7 +114,7 @@ typedef struct {
     tutti_long_phase phase;
     bool closed;         /* near peer: the mesh socket has ended; far peer: the control socket has ended */
     atomic_bool gone;    /* the peer died and the group goes on; any thread may ask */
-    bool listed;         /* ... and the last control call has told all ranks that it is gone */
+    bool listed;         /* the peer is gone, and the last control call has told all ranks so */
     char *last_words;    /* ... and words about the peer's end; free() */
     tutti_board *board;  /* board of the peer; NULL for a far peer */
     tutti_frame partial; /* the frame that is being read from `control` */

@@ -78,8 +78,8 @@ typedef struct {
     tutti_stage_kind *kinds;
     int32_t nkinds;
 } tutti_stages;
-/* Solves all kinds, with the loads of each if links are shaped; load[link] += bytes of all stages. TUTTI_ERR_USAGE: too
- * many messages travel at a time. */
+/* Computes the times of each kind of stage, and its bytes on each link if links are shaped. Adds the bytes of all
+ * stages to load[link]. TUTTI_ERR_USAGE: too many messages travel at a time. */
 tutti_status tutti_stages_solve(const tutti_traffic *traffic, const tutti_topology *t, const tutti_fabric *net,
                                 double *load, tutti_stages *out, tutti_failure *err);
 void tutti_stages_release(tutti_stages *stages);

@@ -114,15 +114,16 @@ double tutti_processor_model_seconds(const tutti_processor_model *d, tutti_preci
 tutti_status tutti_profile_of_processor_model(const tutti_processor_model *d, const tutti_graph *graph,
                                               tutti_profile *out, tutti_failure *err);
 
-/* The figures of a device from times of kernels that were measured on it.
+/* The figures of a device, computed from times of kernels that were measured on it.
  *
- * Peaks are the fastest products. Rates are the fastest passes over more bytes than caches hold, and over fewer. Each
- * class and pass is fitted alone, as are other precisions than f32, and candidates where several compute the class.
- * Launch, overlap and the three efficiencies are those with the least sum of |log(predicted / measured)| over the
- * samples. Launches and overlaps are tried on a grid. Efficiencies that single samples imply are tried one after the
- * other until none is better. A figure that samples do not determine is the device's; its launch is the one with the
- * least sum over all classes. Cost: 1e6 times the samples of a class and pass, some seconds for 3,000. Threads: shared
- * (pure). */
+ * Peaks are those of the fastest products. Rates are those of the fastest passes, apart for data that fits into caches
+ * and for larger data. Each class and pass is fitted alone, and so is each precision but f32. If several candidates
+ * compute a class, each candidate is fitted alone. Launch, overlap and the three efficiencies are those with the least
+ * sum of |log(predicted / measured)| over the samples. Launches and overlaps are tried on a grid. Efficiencies that
+ * single samples imply are tried one after the other until none is better. If samples do not determine a figure of a
+ * class, the figure of the device holds. The launch of the device is the one with the least sum over all classes. Cost:
+ * 1e6 times the samples of a class and pass, some seconds for 3,000. Threads: shared (pure).
+ */
 
 typedef struct {
     const char *layer; /* the layer's name, which the profile owns */

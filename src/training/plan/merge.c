@@ -65,7 +65,7 @@ typedef struct {
     int nstates, capacity;
 } prefix;
 
-/* True if `a` is at least as good as `b` in both numbers, and better in one of them or not of more groups. */
+/* True if no time of `a` is longer than that of `b`, and `a` has a shorter time or at most as many groups. */
 static bool beats(const state *a, const state *b)
 {
     if (a->lane_ns > b->lane_ns || a->own_ns > b->own_ns) return false;

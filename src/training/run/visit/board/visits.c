@@ -225,8 +225,8 @@ static int64_t begun_of(uint64_t open)
     return (int64_t)(open & UINT32_MAX);
 }
 
-/* Notes a stop, and refuses it if a record is followed that has another one: then one rank could wait for another rank
- * that waits at a stop. */
+/* Notes a step at which all workers stop for a test or checkpoint. If the run follows a record, the record must stop at
+ * the same step: otherwise a rank could wait for a rank that waits at the stop. */
 static tutti_status note_stop(tutti_visits *v, int64_t stop, tutti_failure *err)
 {
     tutti_visits_order *o = &v->order;
