@@ -122,9 +122,7 @@ tutti_status tutti_profile_of_processor_model(const tutti_processor_model *d, co
  * sum of |log(predicted / measured)| over the samples. Launches and overlaps are tried on a grid. Efficiencies that
  * single samples imply are tried one after the other until none is better. If samples do not determine a figure of a
  * class, the figure of the device holds. The launch of the device is the one with the least sum over all classes. Cost:
- * 1e6 times the samples of a class and pass, some seconds for 3,000. Threads: shared (pure).
- */
-
+ * 1e6 times the samples of a class and pass, some seconds for 3,000. Threads: shared (pure). */
 typedef struct {
     const char *layer; /* the layer's name, which the profile owns */
     tutti_processor_model_work work;
