@@ -102,11 +102,11 @@ static void what_the_format_forbids_is_refused(void **state)
         {"{\"__metadata__\":{\"n\":1}," TENSOR("a", "[1]", "[0,4]") "}", "texts to texts", 4},
         {"[1]", "begin with '{'", 0},
         {" {}", "begin with '{'", 0},
-        {"{}x", "no JSON object", 0},
+        {"{}x", "not a JSON object", 0},
         {"{" TENSOR("fc2.weight\\u0000", "[1]", "[0,4]") "}", "a NUL stands in it", 4},
         {"{" TENSOR("\\u0000a", "[1]", "[0,4]") "}", "a NUL stands in it", 4},
         {"{\"a\":{\"dtype\":\"F32\\u0000 \",\"shape\":[1],\"data_offsets\":[0,4]}}", "a NUL stands in it", 4},
-        {"{", "no JSON object", 0},
+        {"{", "not a JSON object", 0},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         tutti_failure err = {0};
