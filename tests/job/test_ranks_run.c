@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_ranks_run.c: a run is a call: several in one process give what processes of `tutti train` give, and one ends
  * when it is asked to. */
-#include "testing.h"
+#include "stack_watch.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <sys/time.h>
-#include <unistd.h>
 
 #include "base/hash.h"
 #include "training/run/spawned_run.h"
@@ -142,45 +138,15 @@ static void a_run_that_another_thread_stops_saves_and_goes_on(void **state)
     assert_string_equal(here, whole);
 }
 
-/* Where the handler of a signal found the stack of the main thread. */
-typedef struct {
-    uintptr_t begin, end; /* of that stack */
-    atomic_int inside, outside;
-} stack_use;
-
-static stack_use main_stack;
-
-static void look_at_the_stack(int signal_number)
-{
-    /* Not the address of a local: AddressSanitizer can keep locals on a stack of its own. */
-    const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    (void)signal_number;
-    if (gettid() != getpid()) return;
-    atomic_fetch_add(here >= main_stack.begin && here < main_stack.end ? &main_stack.inside : &main_stack.outside, 1);
-}
-
 static void a_signal_of_the_program_never_meets_a_stack_that_a_library_has_moved(void **state)
 {
-    static const struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
     (void)state;
     char text[400], quiet[17], disturbed[17];
-    pthread_attr_t attr;
-    void *begin;
-    size_t size;
-    struct sigaction before;
-    assert_int_equal(pthread_getattr_np(pthread_self(), &attr), 0);
-    pthread_attr_getstack(&attr, &begin, &size);
-    pthread_attr_destroy(&attr);
-    main_stack = (stack_use){.begin = (uintptr_t)begin, .end = (uintptr_t)begin + size};
     snprintf(text, sizeof text, "%skernels: onednn\n", mlp);
     run_well(text, &(tutti_run_options){0}, &(heard){0}, quiet);
-    sigaction(SIGALRM, &(struct sigaction){.sa_handler = look_at_the_stack, .sa_flags = SA_RESTART}, &before);
-    setitimer(ITIMER_REAL, &often, NULL);
+    stack_watch_begin();
     run_well(text, &(tutti_run_options){0}, &(heard){0}, disturbed);
-    setitimer(ITIMER_REAL, &never, NULL);
-    sigaction(SIGALRM, &before, NULL);
-    assert_true(main_stack.inside > 0);
-    assert_int_equal(main_stack.outside, 0);
+    stack_watch_end();
     assert_string_equal(disturbed, quiet);
 }
 

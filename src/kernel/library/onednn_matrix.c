@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <oneapi/dnnl/dnnl.h>
 
+#include "../../base/signals.h"
 #include "../crew.h"
 #include "library_product.h"
 
@@ -13,10 +14,13 @@ bool tutti_library_multiplies(void)
 
 void tutti_library_multiply(const tutti_library_product *p)
 {
+    sigset_t before;
     tutti_crew_ask(p->nthreads);
+    tutti_signals_hold(&before); /* the product may move its stack pointer into the heap (onednn_pass.c) */
     const dnnl_status_t status =
         dnnl_sgemm(p->a_turned ? 'T' : 'N', p->b_turned ? 'T' : 'N', p->m, p->n, p->k, 1, p->a,
                    p->a_turned ? p->m : p->k, p->b, p->b_turned ? p->k : p->n, p->adds ? 1 : 0, p->c, p->n);
+    tutti_signals_release(&before);
     assert(status == dnnl_success); /* only wrong arguments make it fail */
     (void)status;
 }
