@@ -170,8 +170,9 @@ class Oracle:
     def same_optimum(self, case: Case, eps: str, long: bool) -> None:
         _, their_words = self.train_theirs(case, eps)
         worst, bytes_of, trainings = 0.0, {}, self.trainings(long)
-        if not long:  # every other row at this eps, the rest at the other one
-            trainings = trainings[list(OBJECTIVE).index(eps)::len(OBJECTIVE)]
+        if not long and case not in LONG_CASES:  # every other row at this eps, the rest at the other one; ranks at each
+            rows, ranks = trainings[:-len(RANKS)], trainings[-len(RANKS):]
+            trainings = rows[list(OBJECTIVE).index(eps)::len(OBJECTIVE)] + ranks
         for name, ranks in trainings:
             path, words = self.train(case, "-e", eps, "--ranks", ranks, "--threads", 1, *case.block, *eliminating(name))
             worst = max(worst, self.same_objectives(case, eps, words, their_words))
