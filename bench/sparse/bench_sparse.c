@@ -174,8 +174,8 @@ static tutti_kernel_args args_of(const layer *l)
                                .training = true};
 }
 
-/* What each pass leaves goes to keep[pass], row-major, where it is not NULL. Of a pool before which it lies backward
- * passes alone are run, and inputs have few zeros. */
+/* Runs all passes of a kernel. If keep[pass] is not NULL, it receives the output of the pass, row-major. If a pool
+ * follows (`pooled`), only backward passes are timed, and inputs have few zeros. */
 static void run_kernel(const layer *l, tutti_kernel *k, bool pooled, double sparsity, double *ms[NPASSES],
                        float *keep[NPASSES])
 {

@@ -127,7 +127,7 @@ void tutti_predict_memory_destroy(tutti_predict_memory *memory);
 tutti_status tutti_predict_job(const tutti_job *job, const tutti_topology *t, const tutti_predict_options *options,
                                const int *ranks, int n, tutti_prediction *out, tutti_failure *err);
 
-/* What one layer with parameters means for scaling to many ranks (after Das et al. 2016, arXiv 1602.06709). */
+/* Figures of one layer with parameters for scaling to many ranks (after Das et al. 2016, arXiv 1602.06709). */
 typedef struct {
     char name[64];
     double forward_s, backward_s; /* time for a rank's samples */

@@ -50,7 +50,7 @@ struct tutti_loader {
     bool stopping;
 };
 
-/* What one thread found in its part of a batch. */
+/* Result of one thread for its part of a batch. */
 typedef struct {
     int64_t began_ns, ended_ns;
     int64_t failed_at, nreplaced, replaced_at;

@@ -38,7 +38,7 @@ typedef enum {
     TUTTI_BUCKETS_CUT
 } tutti_bucket_rule;
 
-/* What a key concerns. From it follows whether a resumed run may change the key. */
+/* The thing that a key concerns. It decides whether a resumed run may change the key. */
 typedef enum {
     TUTTI_CONCERNS_WEIGHTS, /* the weights' values: a resumed run may never change it */
     TUTTI_CONCERNS_LENGTH,  /* when the run ends: it may be changed if the rate does not depend on the end */

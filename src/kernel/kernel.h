@@ -133,7 +133,7 @@ typedef struct {
 /* Returns a row-major f32 value of this shape. */
 tutti_value tutti_value_plain(const tutti_shape *shape);
 
-/* What a kernel reads again in its backward pass. The plan keeps those values alive. */
+/* Values that a kernel reads again in its backward pass. The plan keeps those values alive. */
 enum { TUTTI_READS_INPUT = 1, TUTTI_READS_OUTPUT = 2, TUTTI_READS_SAVED = 4 };
 
 typedef struct tutti_kernel {

@@ -87,7 +87,7 @@ typedef struct {
     double bytes; /* bytes sent between ranks since the first step of the run; NAN = not known */
 } tutti_run_test;
 
-/* How much of a ReLU's output is zero, at the first and the last test. */
+/* Share of zeros in a ReLU's output, at the first and the last test. */
 typedef struct {
     char *name;
     double first, last, elements; /* first, last: fractions that are zero; elements: of the output */

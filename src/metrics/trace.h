@@ -34,7 +34,7 @@ void tutti_step_spread_take(double *seconds, size_t n, tutti_step_spread *out);
  * largest at 1 (Hyndman and Fan, The American Statistician 50 (1996), definition 7). 1 if it is not known. */
 double tutti_step_spread_quantile(const tutti_step_spread *s, double at);
 
-/* What each layer of a network costs, as text of six columns:
+/* Costs of each layer of a network, as text of six columns:
  *
  *   Id  Name  Forward  Backward  Comm  Size
  *   0   conv1 412.5    803.125   95.75 2080

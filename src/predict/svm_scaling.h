@@ -18,7 +18,7 @@
 #include "../svm/svm_trace.h"
 #include "tutti/topology.h"
 
-/* What a trace says about a whole training: all subproblems together. */
+/* Figures of a trace for a whole training: all subproblems together. */
 typedef struct {
     int nranks, nthreads, block;
     int64_t problems, samples; /* samples: those of the largest subproblem */

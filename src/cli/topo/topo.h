@@ -18,7 +18,7 @@ tutti_status tutti_topo_open(const tutti_flags *f, const char *text, tutti_topol
 /* Opens "host" for a machine whose shape is known already. */
 tutti_status tutti_topo_of_machine(const tutti_flags *f, const tutti_host_shape *machine, tutti_topology *out,
                                    tutti_failure *err);
-/* What --topology takes, for tables of flags; it lists all kinds (tests/cli/test_ranks_predict_commands.c). */
+/* Values of --topology, for tables of flags: all kinds (tests/cli/test_ranks_predict_commands.c). */
 #define TUTTI_TOPO_KINDS "star,bw=10GbE,lat=5us; cluster pcie dgx1p dgx1v dgx2 fat-tree bigraph torus cards nvswitch"
 /* The row of --cores for the tables of flags. */
 #define TUTTI_TOPO_CORES_FLAG                                                                                          \

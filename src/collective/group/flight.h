@@ -70,7 +70,7 @@ static inline void tutti_flight_set_done(tutti_flight_record *r, bool done)
     atomic_store_explicit(&r->done, done, memory_order_relaxed);
 }
 
-/* What a record says: number of the invocation; the step and the peer, -1: none; bytes. */
+/* Contents of a record: number of the invocation; the step and the peer, -1 = none; bytes. */
 typedef struct {
     int64_t invocation;
     int32_t step, peer;

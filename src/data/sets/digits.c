@@ -16,8 +16,8 @@ enum {
     GRID = 4,         /* nodes of the displacement field on each side */
     ONE = 65536,      /* 1 in Q16 */
 
-    /* How much people differ: half widths of triangular distributions. Tuned with PyTorch on the sets of seed 1 (SGD
-     * 0.01, momentum 0.9, batch 64, cosine, three epochs): LeNet reaches 99.4 %, a linear model 84.1 %. */
+    /* Differences between people: half widths of triangular distributions. Tuned with PyTorch on the sets of seed 1
+     * (SGD 0.01, momentum 0.9, batch 64, cosine, three epochs): LeNet reaches 99.4 %, a linear model 84.1 %. */
     JITTER = 15 * 128,      /* jitter of a pen point, Q8 template units */
     SLANT = ONE * 55 / 100, /* shear around SLANT_MEAN */
     SLANT_MEAN = ONE / 10,

@@ -9,7 +9,7 @@
 #include "../../training/run/train.h"
 #include "../job_fields.h"
 
-/* What tutti_trained_open is to open. */
+/* Names the trained network that tutti_trained_open opens, and its data. */
 typedef struct {
     const char *where;       /* a checkpoint, or a run's folder with its newest complete one; or a file of weights */
     const char *model, *job; /* for a file of weights: the network, or a job; else NULL */

@@ -15,7 +15,7 @@
 
 #include "../kernel.h"
 
-/* What a convolution contributes to the decision: its channels in a group and its arithmetic. */
+/* Part of a convolution in the decision: its channels in a group and its arithmetic. */
 typedef struct {
     int64_t in, out;
     double flops;

@@ -44,7 +44,7 @@ bool tutti_gemm_conv_fits(const tutti_kernel *k, const tutti_kernel_request *r, 
     return (order == TUTTI_ORDER_NHWC || (order == TUTTI_ORDER_NCHW && at->stride == 1)) && r->order == order;
 }
 
-/* Of bf16 by AMX, one thread, in steps of ResNet-50 (batch 16, Xeon with AMX, oneDNN 3.2), ms, oneDNN and these
+/* Times in bf16 by AMX, one thread, in steps of ResNet-50 (batch 16, Xeon with AMX, oneDNN 3.2), ms, oneDNN and these
  * products:
  *
  *   channels, stride, plane of the output         d weights    d input      taken

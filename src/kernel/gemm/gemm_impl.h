@@ -64,7 +64,7 @@ typedef struct {
     bool streams; /* sums bypass the caches: they are many whole lines of memory */
 } tutti_gemm_block;
 
-/* What is applied to finished sums. */
+/* Operations that are applied to finished sums. */
 typedef struct {
     int64_t rows, columns;
     const float *sums;

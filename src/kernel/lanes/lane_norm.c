@@ -95,7 +95,7 @@ static void destroy(tutti_kernel *k)
 
 /* --- a pass --- */
 
-/* What the owner of a pass keeps. */
+/* State that the owner of a pass keeps. */
 typedef struct {
     const tutti_kernel *k;
     const tutti_kernel_args *a;

@@ -95,7 +95,7 @@ static void *scratch_at(const tutti_kernel_args *a, size_t at)
     return (char *)a->scratch + at;
 }
 
-/* What a pass prepares before threads share its samples. */
+/* Values that a pass prepares before threads share its samples. */
 typedef struct {
     const tutti_onednn_windows *w;
     const tutti_kernel_args *a;

@@ -45,7 +45,8 @@ typedef struct {
 
 enum { TUTTI_ONEDNN_STEPS = 12, TUTTI_ONEDNN_MEMORIES = 40, TUTTI_ONEDNN_ARGS = 12, TUTTI_ONEDNN_OWNED = 64 };
 
-/* What a step of our own knows of a convolution with channels innermost (onednn_conv_bias.c, onednn_conv_lanes.c). */
+/* Sizes and places of a convolution with channels innermost, for a step of our own (onednn_conv_bias.c,
+ * onednn_conv_lanes.c). */
 typedef struct {
     int64_t channels, height, width; /* of the input */
     int64_t out_channels, out_height, out_width, kernel, pad, stride;

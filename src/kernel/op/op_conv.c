@@ -115,7 +115,7 @@ typedef struct {
     int nchains;
 } one_weight;
 
-/* What the pass does for one weight. */
+/* Work of a pass for one weight. */
 typedef void each_weight(const tutti_kernel *k, const tutti_kernel_args *a, const tap *t, const one_weight *w);
 
 /* Visits the weights from first to last, each with all samples. So each element receives its terms in the order of the

@@ -25,7 +25,7 @@ typedef struct {
 int tutti_trial_contenders(const tutti_kernel_request *r, tutti_kernel_pass pass,
                            tutti_trial_contender out[TUTTI_TRIAL_CONTENDERS]);
 
-/* What is measured: the same pass of n kernels, which compute the same. */
+/* One measurement: the same pass of n kernels that compute the same result. */
 typedef struct {
     tutti_kernel *const *kernels;
     int n;

@@ -30,14 +30,14 @@ typedef struct {
     int64_t down, right, samples; /* for winograd5.h: tiles of a sample, samples of a block; else 0 */
 } tutti_winograd;
 
-/* What a forward pass writes: max(0, sum + bias), without the bias or the maximum if those are not set. */
+/* Output of a forward pass: max(0, sum + bias), without the bias or the maximum if those are not set. */
 typedef struct {
     const float *bias; /* NULL if there is none */
     bool relu;
     float *out;
 } tutti_winograd_sum;
 
-/* What differs between kernel sizes. winograd_row.c makes rows of it. */
+/* Differences between kernel sizes. winograd_row.c makes rows of it. */
 typedef struct {
     int64_t kernel;
     const char *refusal;

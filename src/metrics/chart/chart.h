@@ -79,7 +79,7 @@ void tutti_chart_bars_svg(const tutti_chart_bars *c, tutti_strbuf *out);
 void tutti_chart_mark(int i, tutti_strbuf *out);
 void tutti_chart_square(int i, tutti_strbuf *out);
 
-/* What all pictures share: a white page, text, numbers, colours; no external fonts or scripts. Threads: shared. */
+/* Parts of all pictures: a white page, text, numbers, colours; no external fonts or scripts. Threads: shared. */
 
 enum { TUTTI_SVG_NCOLOURS = 10 };
 const char *tutti_svg_colour(int i); /* returns colour i mod 10 */

@@ -24,7 +24,7 @@ typedef struct {
     bool algorithm, buckets, order, update, update_when;
 } tutti_open_keys;
 
-/* What consecutive choices share: schedules and their times. Zero-initialise; release. A question about another
+/* Data that consecutive choices share: schedules and their times. Zero-initialise; release. A question about another
  * machine, another number of ranks, or sums of another kind makes it forget. */
 typedef struct {
     tutti_topology topology; /* the machine of the last question; the kept times depend on this field and the next

@@ -14,7 +14,7 @@ typedef struct {
     double once;       /* price of an hour of everything that exists once, whatever the number of nodes */
 } tutti_run_plan;
 
-/* What a rank count means for a run. */
+/* Consequences of a rank count for a run. */
 typedef struct {
     int64_t batch; /* samples of a step, of all ranks together */
     int nnodes;    /* nodes to pay for */

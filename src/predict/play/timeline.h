@@ -14,8 +14,8 @@
 #include "tutti/predict.h"
 #include "tutti/topology.h"
 
-/* What a rank does in a predicted step, and when: stretches of computing and of exchanges as the timeline has played
- * them, which part of the exchanges is exposed, and the chain of stretches that determines the length of the step.
+/* Log of a rank in a predicted step: stretches of computing and of exchanges as the timeline has played them, which
+ * part of the exchanges is exposed, and the chain of stretches that determines the length of the step.
  * Threads: owner. */
 
 typedef enum {

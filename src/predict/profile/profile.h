@@ -77,7 +77,7 @@ typedef struct {
 } tutti_bucket_time;
 tutti_status tutti_predict_bucket(tutti_exchange_times *times, int64_t n, tutti_bucket_time *out, tutti_failure *err);
 
-/* What a rank exchanges for a split layer in a step (-1: for all split layers): the seconds of exchanges that it waits
+/* Exchanges of a rank for a split layer in a step (-1: for all split layers): the seconds of exchanges that it waits
  * for at once, the seconds of those of the layer's parameters, and the bytes that it receives by them. The seconds of
  * each of the plan's exchanges are given. */
 typedef struct {
@@ -86,7 +86,7 @@ typedef struct {
 } tutti_split_time;
 tutti_split_time tutti_predict_split(const tutti_plan *plan, int rank, int layer, const double *seconds);
 
-/* What each layer with parameters means for scaling, after Das et al. 2016 (arXiv 1602.06709): how much it
+/* Figures of each layer with parameters for scaling, after Das et al. 2016 (arXiv 1602.06709): how much it
  * computes for each byte it exchanges, how long the rest of the backward pass and the next forward pass can hide its
  * exchange, and into how many groups hybrid parallelism would split a dense layer. Each layer is looked at alone, as if
  * nothing else travelled. Threads: shared (pure). */

@@ -67,7 +67,7 @@ void tutti_svm_fold_release(tutti_svm_fold *fold)
     *fold = (tutti_svm_fold){0};
 }
 
-/* What the models of the pairs of classes predict for the left-out samples of a fold. */
+/* Predictions of the models of pairs of classes for the left-out samples of a fold. */
 typedef struct {
     int *votes;       /* [nleft][nclasses] votes of the pairs */
     double *pairwise; /* [nleft][npairs] P(i | i or j); only for probabilities */

@@ -5,7 +5,7 @@
  * rank adds the terms of all ranks. */
 #include "svm_context.h"
 
-/* What one sample adds to the sums. */
+/* Contribution of one sample to the sums. */
 typedef struct {
     double objective, alpha, free_gamma;
 } term;

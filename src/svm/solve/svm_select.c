@@ -221,7 +221,7 @@ static tutti_status gather_offers(tutti_svm_context *e, const tutti_svm_candidat
     return tutti_comm_all_gather(e->comm, mine, all, nbytes, TUTTI_U8, err);
 }
 
-/* What a rank offers of its nup and nlow violators; `all` holds the offers of every rank. */
+/* Offer of a rank from its nup and nlow violators; `all` holds the offers of every rank. */
 typedef struct {
     int offer; /* most candidates of each side */
     tutti_svm_candidate *mine, *all;

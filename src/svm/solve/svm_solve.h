@@ -16,7 +16,7 @@
 
 #include "svm_tile.h"
 
-/* What a rank keeps for all problems of one training. */
+/* State that a rank keeps for all problems of one training. */
 typedef struct tutti_svm_context tutti_svm_context;
 /* Collective. comm, data and config are borrowed until destroy. kernel.gamma and precision are settled here (see
  * engine_kernel). */

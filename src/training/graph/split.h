@@ -76,7 +76,7 @@ typedef struct {
 } tutti_split_place;
 enum { TUTTI_SPLIT_OWN_PLACES = 2, TUTTI_SPLIT_SHARED_PLACES = 3 };
 
-/* How many elements a rank receives in a step for one split layer, with `nranks` ranks, a global batch of `batch`
+/* Number of elements that a rank receives in a step for one split layer, with `nranks` ranks, a global batch of `batch`
  * samples and groups of `parts` ranks. activations: its activations and their gradients. params: gradients of its
  * parameters, and the parameters. parts = 1 means data parallel. */
 typedef struct {

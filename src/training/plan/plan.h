@@ -145,7 +145,7 @@ typedef enum {
     TUTTI_NROLES
 } tutti_memory_role;
 
-/* What the method declares that a memory holds after a period on every rank; the proof checks it. */
+/* Contents of a memory on every rank after a period, as the method declares them; the proof checks it. */
 typedef enum {
     TUTTI_HOLDS_ANYTHING,
     TUTTI_HOLDS_ALL, /* the part of every slot exactly once, added in the order that the class of the sum prescribes */

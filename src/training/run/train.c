@@ -262,7 +262,7 @@ static tutti_status run_steps(tutti_trainer *t, tutti_failure *err)
     return st ? st : tutti_step_wait_all(s, err);
 }
 
-/* What each rank sends at its end: only the rank that got a signal knows which it was. */
+/* Message of each rank at its end: only the rank that got a signal knows which it was. */
 typedef struct {
     int64_t signal, cost_ns[TUTTI_NCOSTS];
     tutti_replaced replaced;

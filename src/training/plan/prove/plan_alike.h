@@ -47,7 +47,7 @@ typedef struct {
     int part, nparts;
 } tutti_alike;
 
-/* What an exchange is told at a position of a rank's loops, or that the rank waits for it there. */
+/* Message of a rank to an exchange at a position of the rank's loops, or the rank's wait for the exchange. */
 typedef enum { TUTTI_TOLD_BEGUN, TUTTI_TOLD_READY, TUTTI_TOLD_FREE, TUTTI_TOLD_WAITED } tutti_told_kind;
 typedef struct {
     tutti_told_kind kind;
@@ -89,7 +89,7 @@ bool tutti_composition_prove_alike(const tutti_composition *c, tutti_proved_keys
 
 /* Returns true if a step touches elements of zones, and sets *window. False: the step fits no zone. */
 bool tutti_alike_place(const tutti_alikes *a, int rank, const tutti_loop_step *s, int *window);
-/* What a step in a window touches of a class: the elements [first, last) when the zone's vector is cut into `of` parts;
+/* Elements of a class that a step in a window touches: [first, last) when the zone's vector is cut into `of` parts;
  * last 0 = nothing. */
 typedef struct {
     int first, last, of;

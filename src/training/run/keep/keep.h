@@ -16,7 +16,7 @@
 #include "checkpoint.h"
 #include "init.h"
 
-/* What rank 0 finds in the folder; all ranks then do the same. */
+/* Contents of the folder, as rank 0 finds them; all ranks then do the same. */
 typedef struct {
     int lock_fd;           /* descriptor of the lock file; -1 = none */
     char *path;            /* checkpoint to continue from, NULL = begin at step 0 */

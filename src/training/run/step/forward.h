@@ -18,7 +18,7 @@ tutti_status tutti_forward_make(const tutti_graph *like, int64_t batch, tutti_ar
                                 tutti_failure *err);
 void tutti_forward_release(tutti_forward *f);
 
-/* What one run computes with; all memory is the device's unless said. */
+/* Arguments of one forward run; all memory is the device's unless said. */
 typedef struct {
     const float *weights;
     const int64_t *param_offset; /* per param of the graph: its offset; in the host's memory */

@@ -16,7 +16,7 @@
 #include "../tell/tell.h"
 #include "serve.h"
 
-/* What rank 0 has reported about a worker that the run has lost. */
+/* Reports of rank 0 about a worker that the run has lost. */
 typedef struct {
     bool told;
     int64_t step, played; /* step: steps that all ranks had done; played: shares that the lost worker had played */
