@@ -106,6 +106,8 @@ void tutti_ucx_describe_device(const char *device, char out[80]);
 /* --- ucx_lanes.c --- */
 /* Returns true if TCP is the only transport to other hosts. */
 bool tutti_ucx_leaves_host_by_tcp(const ucx_wire *w);
+/* Adds the names of all transports of the context: "tcp+sysv+posix+cma". */
+void tutti_ucx_list_transports(const ucx_wire *w, char *out, size_t room);
 void tutti_ucx_fill_card(ucx_wire *w, const void *address, size_t nbytes);
 bool tutti_ucx_shares_memory(const ucx_card *a, const ucx_card *b);
 /* Notes the transports that UCX chose for an endpoint that was just made. */

@@ -140,6 +140,20 @@ static bool device_of(const char *line, const char *transport, char out[80])
     return true;
 }
 
+void tutti_ucx_list_transports(const ucx_wire *w, char *out, size_t room)
+{
+    char *text = NULL, name[MOST_TRANSPORT];
+    size_t n;
+    out[0] = '\0';
+    FILE *f = open_memstream(&text, &n);
+    if (!f) return;
+    w->ucx.ucp_context_print_info(w->context, f);
+    fclose(f);
+    for (char *rest = text, *line; (line = strsep(&rest, "\n"));)
+        if (strstr(line, "resource") && transport_of(line, name)) add_name(out, room, name);
+    free(text);
+}
+
 void tutti_ucx_look_at_lanes(ucx_wire *w, ucx_peer *p)
 {
     char *text = NULL, name[MOST_TRANSPORT], device[80];

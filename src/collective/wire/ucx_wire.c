@@ -184,6 +184,21 @@ static tutti_status open_wire(int rank, int nranks, tutti_wire **out, tutti_fail
     return st;
 }
 
+static tutti_status survey(char out[TUTTI_WIRE_SURVEY], tutti_failure *err)
+{
+    ucx_wire w = {.wire = {.row = &tutti_wire_ucx, .nranks = 1}};
+    unsigned major, minor, release;
+    char transports[TUTTI_WIRE_SURVEY - 40];
+    tutti_status st = tutti_ucx_load(&w.ucx, err);
+    if (!st) st = init_configured(&w, false, err);
+    if (st) return st;
+    w.ucx.ucp_get_version(&major, &minor, &release);
+    tutti_ucx_list_transports(&w, transports, sizeof transports);
+    snprintf(out, TUTTI_WIRE_SURVEY, "%u.%u.%u: %s", major, minor, release, transports);
+    w.ucx.ucp_cleanup(w.context);
+    return TUTTI_OK;
+}
+
 static const void *own_address(tutti_wire *base, size_t *nbytes)
 {
     const ucx_wire *w = (const ucx_wire *)base;
@@ -254,6 +269,7 @@ const tutti_wire_row tutti_wire_ucx = {
     .address = own_address,
     .connect = connect_peer,
     .describe = describe,
+    .survey = survey,
     .enrol = tutti_ucx_enrol,
     .forget = tutti_wire_memory_remove,
     .put = tutti_ucx_put,

@@ -26,6 +26,7 @@ enum {
     TUTTI_WIRE_CROSSES_HOSTS = 2,
     TUTTI_WIRE_TELLS_ALL = 4, /* the wire's descriptor also reports puts since it was armed */
 };
+enum { TUTTI_WIRE_SURVEY = 200 };
 
 typedef struct tutti_wire tutti_wire;
 typedef struct tutti_wire_memory tutti_wire_memory;
@@ -55,6 +56,10 @@ typedef struct {
     int (*awaited)(tutti_wire *w, const char **why);
     /* Describes the transport for people: "eth0 10.77.0.1, 10 Gbit/s"; the wire owns the text. NULL: no description. */
     const char *(*describe)(tutti_wire *w);
+    /* Writes the library's version and the transports that it finds on this host, for people: "1.13.1: tcp+sysv+cma".
+     * Opens no connection. TUTTI_ERR_RENDEZVOUS: the library is missing; TUTTI_ERR_FAILED: it finds no
+     * transport. NULL: the wire needs no library. */
+    tutti_status (*survey)(char out[TUTTI_WIRE_SURVEY], tutti_failure *err);
     /* Enrols memory that peers may put into and read, until it is forgotten. */
     tutti_status (*enrol)(tutti_wire *w, void *base, size_t nbytes, tutti_wire_memory **out, tutti_failure *err);
     void (*forget)(tutti_wire_memory *m);
@@ -102,6 +107,18 @@ const tutti_wire_row *tutti_wire_find(const char *name, tutti_failure *err);
 /* Checks that TUTTI_NET_IF names interfaces of this host that are up. Returns TUTTI_OK, or TUTTI_ERR_USAGE with the
  * list of interfaces. A wrong name is an error whatever wire is used in the end. */
 tutti_status tutti_wire_check_interfaces(tutti_failure *err);
+
+/* An address of this host that the wire tcp may use. */
+typedef struct {
+    char name[16], address[64]; /* "eth0", "10.77.0.1" */
+    uint32_t mbit;              /* rate that the interface reports, in Mbit/s; 0 = unknown */
+    uint32_t mtu;               /* bytes of the largest packet; 0 = unknown */
+} tutti_wire_interface;
+enum { TUTTI_WIRE_MOST_INTERFACES = 8 };
+/* Lists the addresses in the order in which the wire tcp tries them: those that TUTTI_NET_IF names, else the fastest
+ * first. Loopback is listed only if the host has no other. TUTTI_ERR_USAGE: see tutti_wire_check_interfaces. */
+tutti_status tutti_wire_list_interfaces(tutti_wire_interface out[TUTTI_WIRE_MOST_INTERFACES], int *n,
+                                        tutti_failure *err);
 
 /* Gives a flight back; one that is not over yet is freed when it is. NULL is accepted. */
 void tutti_put_release(tutti_put *f);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* wire_table.c: the table of wires (tcp, ucx). A new wire needs a file of its own and its name in WIRES. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +56,23 @@ tutti_status tutti_wire_check_interfaces(tutti_failure *err)
     tcp_address found[TUTTI_TCP_MOST_ADDRESSES];
     uint32_t n;
     return wanted && *wanted ? tutti_tcp_list_addresses(wanted, found, &n, err) : TUTTI_OK;
+}
+
+tutti_status tutti_wire_list_interfaces(tutti_wire_interface out[TUTTI_WIRE_MOST_INTERFACES], int *n,
+                                        tutti_failure *err)
+{
+    const char *wanted = getenv("TUTTI_NET_IF");
+    tcp_address found[TUTTI_TCP_MOST_ADDRESSES];
+    uint32_t nfound = 0;
+    const tutti_status st = tutti_tcp_list_addresses(wanted && *wanted ? wanted : NULL, found, &nfound, err);
+    *n = 0;
+    for (uint32_t i = 0; !st && i < nfound && *n < TUTTI_WIRE_MOST_INTERFACES; i++) {
+        tutti_wire_interface *to = &out[(*n)++];
+        *to = (tutti_wire_interface){.mbit = found[i].mbit, .mtu = tutti_tcp_interface_figure(found[i].name, "mtu")};
+        snprintf(to->name, sizeof to->name, "%s", found[i].name);
+        tutti_tcp_address_text(&found[i], to->address);
+    }
+    return st;
 }
 
 void tutti_put_release(tutti_put *f)
