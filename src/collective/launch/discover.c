@@ -32,7 +32,7 @@ static tutti_status read_deadline(double *out, tutti_failure *err)
     return TUTTI_OK;
 }
 
-static const tutti_launcher_row *find_launcher(void)
+const tutti_launcher_row *tutti_launcher_row_here(void)
 {
     for (int i = 0; i < NROWS; i++)
         if (rows[i]->present()) return rows[i];
@@ -50,17 +50,23 @@ void tutti_launcher_unset(char out[TUTTI_LAUNCHER_UNSET])
             at += (size_t)snprintf(out + at, TUTTI_LAUNCHER_UNSET - at, "%s %s", at ? "" : "unset", rows[i]->variables);
 }
 
+tutti_status tutti_launcher_begin(tutti_group_config *out, tutti_failure *err)
+{
+    *out = (tutti_group_config){.nranks = 1,
+                                .local_nranks = 1,
+                                .master_addr = "127.0.0.1",
+                                .master_port = 29500,
+                                .master_fd = -1,
+                                .fingerprint = "",
+                                .has_deadline = getenv("TUTTI_DEADLINE_S") != NULL};
+    return read_deadline(&out->deadline_s, err);
+}
+
 tutti_status tutti_group_config_from_env(tutti_group_config *config, tutti_failure *err)
 {
-    tutti_group_config c = {.nranks = 1,
-                            .local_nranks = 1,
-                            .master_addr = "127.0.0.1",
-                            .master_port = 29500,
-                            .master_fd = -1,
-                            .fingerprint = ""};
-    tutti_status st = read_deadline(&c.deadline_s, err);
-    c.has_deadline = getenv("TUTTI_DEADLINE_S") != NULL;
-    const tutti_launcher_row *row = find_launcher();
+    tutti_group_config c;
+    tutti_status st = tutti_launcher_begin(&c, err);
+    const tutti_launcher_row *row = tutti_launcher_row_here();
     if (!st && row) {
         c.launcher = row->name;
         st = row->read(&c, err);

@@ -13,9 +13,15 @@ typedef struct {
     bool (*present)(void); /* returns true if the launcher is present; checks the environment alone */
     /* Fills rank, nranks, local_rank, master_* and cookie; the other fields are set already. */
     tutti_status (*read)(tutti_group_config *config, tutti_failure *err);
+    bool talks; /* `read` talks to the launcher and waits for the other ranks; other rows read the environment alone */
     /* tells the launcher how this rank ends; NULL: the launcher expects nothing */
     void (*end)(tutti_group_config *config, int exit_code, const char *words);
 } tutti_launcher_row;
+
+/* Returns the row that is present, or NULL. */
+const tutti_launcher_row *tutti_launcher_row_here(void);
+/* Returns the configuration of one rank alone, with the deadline of TUTTI_DEADLINE_S. */
+tutti_status tutti_launcher_begin(tutti_group_config *out, tutti_failure *err);
 
 /* Returns true if the variable is set and not empty. */
 bool tutti_variable_set(const char *name);

@@ -36,7 +36,8 @@ static const double ECHO_S = 1;
     _(PMIx_Fence_nb)                                                                                                   \
     _(PMIx_Abort)                                                                                                      \
     _(PMIx_Finalize)                                                                                                   \
-    _(PMIx_Error_string)
+    _(PMIx_Error_string)                                                                                               \
+    _(PMIx_Get_version)
 
 struct tutti_pmix {
     struct {
@@ -56,7 +57,7 @@ static tutti_status fail(const struct tutti_pmix *p, const char *what, pmix_stat
     return tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "PMIx: %s: %s", what, p->lib.PMIx_Error_string(status));
 }
 
-static tutti_status load(struct tutti_pmix *p, tutti_failure *err)
+static tutti_status load_library(struct tutti_pmix *p, tutti_failure *err)
 {
     static const char *const names[] = {PMIX_FUNCTIONS(TUTTI_LIBRARY_NAME)};
     const tutti_library pmix = {.file = "libpmix.so.2",
@@ -64,8 +65,24 @@ static tutti_status load(struct tutti_pmix *p, tutti_failure *err)
                                 .package = "libpmix2",
                                 .names = names,
                                 .n = sizeof names / sizeof names[0]};
+    return tutti_library_load(&pmix, &p->lib, err);
+}
+
+tutti_status tutti_launcher_pmix_version(char out[TUTTI_LAUNCHER_PMIX], tutti_failure *err)
+{
+    struct tutti_pmix p;
+    const tutti_status st = load_library(&p, err);
+    snprintf(out, TUTTI_LAUNCHER_PMIX, "%s", st ? "" : p.lib.PMIx_Get_version());
+    size_t n = strcspn(out, "(,\n"); /* "OpenPMIx 4.2.2 (PMIx Standard: 4.1, ...)" ends with standards */
+    while (n > 0 && out[n - 1] == ' ') n--;
+    out[n] = '\0';
+    return st;
+}
+
+static tutti_status load(struct tutti_pmix *p, tutti_failure *err)
+{
     tutti_failure why = {0};
-    if (!tutti_library_load(&pmix, &p->lib, &why)) return TUTTI_OK;
+    if (!load_library(p, &why)) return TUTTI_OK;
     return tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "started by a launcher that speaks PMIx: %s", why.text);
 }
 
@@ -229,5 +246,6 @@ const tutti_launcher_row tutti_launcher_pmix = {
     .variables = "PMIX_NAMESPACE PMIX_RANK",
     .present = present,
     .read = read_pmix,
+    .talks = true,
     .end = end,
 };

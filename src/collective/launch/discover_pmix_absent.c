@@ -23,5 +23,11 @@ static tutti_status refuse(tutti_group_config *config, tutti_failure *err)
         getenv("PMIX_RANK"), unset);
 }
 
+tutti_status tutti_launcher_pmix_version(char out[TUTTI_LAUNCHER_PMIX], tutti_failure *err)
+{
+    out[0] = '\0';
+    return tutti_fail(err, TUTTI_ERR_FAILED, "this build knows nothing of PMIx: install libpmix-dev and build again");
+}
+
 const tutti_launcher_row tutti_launcher_pmix = {
     .name = "PMIx (not in this build)", .variables = "PMIX_NAMESPACE PMIX_RANK", .present = present, .read = refuse};

@@ -50,6 +50,20 @@ void tutti_launcher_unset(char out[TUTTI_LAUNCHER_UNSET]);
  * own. */
 void tutti_group_config_end(tutti_group_config *config, int exit_code, const char *words);
 
+/* --- look.c: the launcher and the rendezvous without joining, for people --- */
+/* Finds the launcher without talking to it or to other ranks. Sets config->launcher, which is NULL if there is none,
+ * and *variables to the names of the variables that show it ("RANK WORLD_SIZE"). *is_read: the other members of config
+ * are set too; a PMIx launcher tells them only when the ranks join. Fails as tutti_group_config_from_env. */
+tutti_status tutti_launcher_look(tutti_group_config *config, const char **variables, bool *is_read, tutti_failure *err);
+/* Tries what the rendezvous needs of this rank: rank 0 opens the listening sockets and closes them again, other ranks
+ * look up the address of rank 0. TUTTI_ERR_RENDEZVOUS or TUTTI_ERR_USAGE says what is in the way. */
+tutti_status tutti_launcher_try_port(const tutti_group_config *config, tutti_failure *err);
+enum { TUTTI_LAUNCHER_PMIX = 80 };
+/* Writes the version text of the PMIx library. TUTTI_ERR_FAILED: the library, or PMIx in this build, is missing. */
+tutti_status tutti_launcher_pmix_version(char out[TUTTI_LAUNCHER_PMIX], tutti_failure *err);
+/* Returns how many ranks of one host the hard limit of open files allows. */
+int64_t tutti_launcher_most_ranks(void);
+
 tutti_status tutti_group_join(const tutti_group_config *config, tutti_group **out, tutti_failure *err);
 /* Creates nranks groups, one for each thread of one process. The code above the sockets is the same as for processes;
  * plain memory takes the place of memfds. out has nranks entries, one for each thread. */
