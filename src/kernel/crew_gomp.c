@@ -155,7 +155,7 @@ tutti_status tutti_crew_prepare(int nthreads, tutti_failure *err)
     if (atomic_load(&t.least_stack) < LEAST_STACK)
         return tutti_fail(err, TUTTI_ERR_USAGE,
                           "threads: OpenMP gives each a stack of %zu KiB, and kernels need %d (OMP_STACKSIZE is %s): "
-                          "unset it, or raise ulimit -s",
+                          "unset OMP_STACKSIZE, or raise ulimit -s",
                           atomic_load(&t.least_stack) >> 10, LEAST_STACK >> 10, value_of("OMP_STACKSIZE"));
     return TUTTI_OK;
 }
