@@ -19,6 +19,16 @@ static const tutti_check checks[] = {
     {"host", "huge pages", tutti_doctor_check_huge_pages},
     {"host", "clock", tutti_doctor_check_clock},
     {"host", "figures", tutti_doctor_check_figures},
+    {"limits", "open files", tutti_doctor_check_open_files},
+    {"limits", "processes", tutti_doctor_check_processes},
+    {"limits", "locked memory", tutti_doctor_check_locked_memory},
+    {"limits", "core files", tutti_doctor_check_core_files},
+    {"limits", "other limits", tutti_doctor_check_other_limits},
+    {"launch", "launcher", tutti_doctor_check_launcher},
+    {"launch", "port", tutti_doctor_check_port},
+    {"launch", "programs", tutti_doctor_check_programs},
+    {"launch", "PMIx", tutti_doctor_check_pmix},
+    {"launch", "Slurm", tutti_doctor_check_slurm},
 };
 enum { NCHECKS = sizeof checks / sizeof checks[0] };
 
