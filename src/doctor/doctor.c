@@ -29,6 +29,15 @@ static const tutti_check checks[] = {
     {"launch", "programs", tutti_doctor_check_programs},
     {"launch", "PMIx", tutti_doctor_check_pmix},
     {"launch", "Slurm", tutti_doctor_check_slurm},
+    {"network", "interfaces", tutti_doctor_check_interfaces},
+    {"network", "wire", tutti_doctor_check_wire},
+    {"network", "UCX", tutti_doctor_check_ucx},
+    {"network", "peer memory", tutti_doctor_check_peer_memory},
+    {"network", "/dev/shm", tutti_doctor_check_shared_memory},
+    {"kernels", "instructions", tutti_doctor_check_instructions},
+    {"kernels", "oneDNN", tutti_doctor_check_onednn},
+    {"kernels", "threads", tutti_doctor_check_threads},
+    {"kernels", "families", tutti_doctor_check_families},
 };
 enum { NCHECKS = sizeof checks / sizeof checks[0] };
 
