@@ -38,6 +38,9 @@ static const tutti_check checks[] = {
     {"kernels", "oneDNN", tutti_doctor_check_onednn},
     {"kernels", "threads", tutti_doctor_check_threads},
     {"kernels", "families", tutti_doctor_check_families},
+    {"cards", "cards", tutti_doctor_check_cards},
+    {"storage", "folder", tutti_doctor_check_folder},
+    {"storage", "fsync", tutti_doctor_check_fsync},
 };
 enum { NCHECKS = sizeof checks / sizeof checks[0] };
 

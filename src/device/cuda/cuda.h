@@ -82,8 +82,20 @@ tutti_status tutti_cuda_library(const char *name, void **handle, char path[256],
 tutti_status tutti_cuda_functions(const char *name, const char *const *names, size_t n, void *pointers,
                                   tutti_failure *err);
 
-/* Appends lines for people: which parts of CUDA this machine has, and which are missing. */
-void tutti_cuda_describe(tutti_strbuf *out);
+/* --- cuda_survey.c: what this machine has of CUDA, for people --- */
+enum { TUTTI_CUDA_SURVEY = 400, TUTTI_CUDA_NLIBRARIES = 5 };
+typedef struct {
+    const char *name, *purpose;    /* "cudnn", "convolutions" */
+    char words[TUTTI_CUDA_SURVEY]; /* place and version: "/usr/lib/libcudnn.so.9, version 91900" */
+} tutti_cuda_part;
+/* Looks for library i < TUTTI_CUDA_NLIBRARIES; 0 is the driver. TUTTI_ERR_FAILED: it is missing; err says why and what
+ * to install. */
+tutti_status tutti_cuda_survey_library(int i, tutti_cuda_part *out, tutti_failure *err);
+/* Returns the number of cards that the driver sees; 0 without a driver. */
+int tutti_cuda_count_cards(void);
+/* Opens the card and writes its name, capability, memory and driver. TUTTI_ERR_FAILED: the card cannot be used. Cost:
+ * up to some seconds. */
+tutti_status tutti_cuda_survey_card(int number, char words[TUTTI_CUDA_SURVEY], tutti_failure *err);
 
 /* An object that all kernels of a card share, such as a library's handle. The first call with its name makes it.
  * Closing the card destroys all such objects, the last made first. Once keep has returned, the card's context is the
