@@ -43,12 +43,12 @@ void tutti_doctor_check_cores(tutti_exam *e)
     tutti_cores_print(&own, &text);
     tutti_strbuf_puts(&text, ")");
     if (quota > 0)
-        tutti_strbuf_printf(&text, "; the control group gives it the time of %.3g", quota);
+        tutti_strbuf_printf(&text, "; the control group allows the time of %.3g cores", quota);
     else
         tutti_strbuf_puts(&text, "; the control group sets no limit of time");
     if (quota > 0 && quota < nown)
         tutti_doctor_say(e, NULL, TUTTI_FINDING_NOTE,
-                         "Use no more ranks x threads than the control group gives, or raise its cpu.max (docker run "
+                         "Use no more ranks x threads than the control group allows, or raise its cpu.max (docker run "
                          "--cpus, Kubernetes resources.limits.cpu).",
                          "%s", text.text);
     else if (nown < nhost)

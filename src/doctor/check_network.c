@@ -57,19 +57,24 @@ static const char *wanted_wire(void)
 
 void tutti_doctor_check_wire(tutti_exam *e)
 {
-    const char *name = wanted_wire();
+    const char *name = wanted_wire(), *ports = getenv("TUTTI_NET_PORTS");
     tutti_failure err = {0};
     tutti_strbuf text = {0};
     for (int i = 0; i < tutti_wire_count(); i++)
         tutti_strbuf_printf(&text, "%s%s%s", i ? ", " : "", tutti_wire_at(i)->name,
                             tutti_wire_at(i)->absent ? " (not in this build)" : "");
+    if (ports && *ports)
+        tutti_strbuf_printf(&text, "; tcp listens on ports %s (TUTTI_NET_PORTS)", ports);
+    else
+        tutti_strbuf_puts(&text, "; tcp listens on any port");
     if (name && !tutti_wire_find(name, &err))
         tutti_doctor_say(e, NULL, TUTTI_FINDING_BAD, "Correct or unset TUTTI_WIRE (docs/wires.md).", "%s", err.text);
-    else if (name)
-        tutti_doctor_say(e, NULL, TUTTI_FINDING_OK, NULL, "TUTTI_WIRE asks for %s; there are %s", name, text.text);
+    else if (tutti_wire_check_settings(&err))
+        tutti_doctor_say(e, NULL, TUTTI_FINDING_BAD, "Correct or unset this variable (docs/wires.md).", "%s", err.text);
     else
-        tutti_doctor_say(e, NULL, TUTTI_FINDING_OK, NULL, "chosen by the program (TUTTI_WIRE is not set); there are %s",
-                         text.text);
+        tutti_doctor_say(e, NULL, TUTTI_FINDING_OK, NULL, "%s%s; there are %s",
+                         name ? "TUTTI_WIRE asks for " : "chosen by the program (TUTTI_WIRE is not set)",
+                         name ? name : "", text.text);
     tutti_strbuf_release(&text);
 }
 

@@ -107,7 +107,7 @@ static void say_syncs(tutti_exam *e, double *seconds, int n)
     qsort(seconds, (size_t)n, sizeof *seconds, by_size);
     const double median = seconds[n / 2];
     tutti_doctor_say(e, NULL, median > SLOW_S ? TUTTI_FINDING_NOTE : TUTTI_FINDING_OK,
-                     "Choose a faster disk by --out, or save less often (checkpoint.every).",
+                     "Choose a faster disk by --out, or save less often (checkpoint.every_steps).",
                      "%.3g a second: 4 KiB are safe after %s, at worst %s (%d measured)", n / sum,
                      tutti_time_words(median).text, tutti_time_words(seconds[n - 1]).text, n);
 }

@@ -202,6 +202,8 @@ static void variables_that_would_end_a_run_are_bad(void **state)
 {
     (void)state;
     doctor("TUTTI_WIRE=pigeon", 1, "bad wire TUTTI_WIRE='pigeon' is not a wire");
+    doctor("TUTTI_NET_PORTS=high", 1, "bad wire environment: TUTTI_NET_PORTS: 'high' is not a range of ports");
+    doctor("TUTTI_NET_PORTS=40000-40099", 0, "tcp listens on ports 40000-40099 (TUTTI_NET_PORTS) ");
     doctor("TUTTI_NET_IF=eth99", 1, "bad interfaces TUTTI_NET_IF='eth99': no such interface is up here");
     doctor("TUTTI_WIRE=ucx TUTTI_UCX_LIBRARY=/nowhere", 1, "bad UCX ");
     doctor("TUTTI_CMA=off", 0, "ok peer memory TUTTI_CMA=off");

@@ -108,6 +108,9 @@ const tutti_wire_row *tutti_wire_find(const char *name, tutti_failure *err);
  * list of interfaces. A wrong name is an error whatever wire is used in the end. */
 tutti_status tutti_wire_check_interfaces(tutti_failure *err);
 
+/* Checks all variables TUTTI_NET_*, as the wire tcp does when it is opened. TUTTI_ERR_USAGE names the wrong one. */
+tutti_status tutti_wire_check_settings(tutti_failure *err);
+
 /* An address of this host that the wire tcp may use. */
 typedef struct {
     char name[16], address[64]; /* "eth0", "10.77.0.1" */

@@ -58,6 +58,15 @@ tutti_status tutti_wire_check_interfaces(tutti_failure *err)
     return wanted && *wanted ? tutti_tcp_list_addresses(wanted, found, &n, err) : TUTTI_OK;
 }
 
+tutti_status tutti_wire_check_settings(tutti_failure *err)
+{
+    tutti_arena arena = {0};
+    tcp_settings settings;
+    const tutti_status st = tutti_tcp_read_settings(&arena, &settings, err);
+    tutti_arena_release(&arena);
+    return st;
+}
+
 tutti_status tutti_wire_list_interfaces(tutti_wire_interface out[TUTTI_WIRE_MOST_INTERFACES], int *n,
                                         tutti_failure *err)
 {
