@@ -125,7 +125,7 @@ void tutti_doctor_check_families(tutti_exam *e)
         tutti_strbuf by = {0};
         tutti_failure err = {0};
         if (choose(f, e->ncores, &by, &err))
-            tutti_doctor_say(e, f->name, TUTTI_FINDING_BAD, "Ask for plain loops: --set engine=reference.", "%s",
+            tutti_doctor_say(e, f->name, TUTTI_FINDING_BAD, "Ask for plain loops: --set kernels=reference.", "%s",
                              err.text);
         else
             tutti_doctor_say(e, f->name, TUTTI_FINDING_OK, NULL, "%s (32 samples, %s)", by.text, f->words);
