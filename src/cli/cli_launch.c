@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli_launch.c: starts several ranks of one command on this host. The launcher has read its command line and job (so
  * that failures are printed once) and then only waits: it uses no data, no kernels, no group. */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "../base/arena.h"
+#include "../base/stop_request.h"
 #include "../collective/launch/join.h"
 #include "../collective/launch/launch.h"
 #include "cli.h"
@@ -14,7 +14,9 @@
  * ended with a status has printed the reason itself. */
 static bool needs_words(int exit_code)
 {
-    return exit_code > 128 && exit_code != 128 + SIGTERM && exit_code != 128 + SIGUSR1 && exit_code != 128 + SIGHUP;
+    for (int i = 0; i < TUTTI_NSTOP_SIGNALS; i++)
+        if (exit_code == 128 + tutti_stop_signals[i]) return false;
+    return exit_code > 128;
 }
 
 tutti_status tutti_cli_refuse_ranks(long asked, int nranks, const char *launcher, tutti_failure *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stop.c: receives SIGTERM, SIGUSR1 and SIGHUP in a thread and passes them to the run. There is no handler, so the
- * thread may call any function, and no global is needed. */
+/* stop.c: receives SIGTERM, SIGUSR1, SIGUSR2 and SIGHUP in a thread and passes them to the run. There is no handler, so
+ * the thread may call any function, and no global is needed. */
 #include "stop.h"
 
 #include <errno.h>
@@ -18,8 +18,7 @@
 #include "../base/arena.h"
 #include "../base/clock.h"
 #include "../base/signals.h"
-
-static const double ONE_WISH_S = 1;
+#include "../base/stop_request.h"
 
 struct tutti_stop {
     const char *command;
@@ -28,7 +27,7 @@ struct tutti_stop {
     pthread_t thread;
     atomic_bool saves;
     tutti_stop_wish wish;
-    double asked_at;
+    tutti_stop_request request;
     sigset_t before;
 };
 
@@ -46,13 +45,11 @@ static void die_of(int signal_number)
 
 static void take(tutti_stop *s, int signal_number)
 {
-    const double now = tutti_clock_s();
     if (!atomic_load(&s->saves)) die_of(signal_number);
-    if (!tutti_stop_asked(s)) {
-        s->asked_at = now;
-        tutti_run_stop(&s->wish, signal_number);
-    } else if (now - s->asked_at > ONE_WISH_S) {
-        die_of(signal_number);
+    switch (tutti_stop_request_take(&s->request, signal_number, tutti_clock_s())) {
+    case TUTTI_STOP_ASKED: tutti_run_stop(&s->wish, signal_number); break;
+    case TUTTI_STOP_SAME: break;
+    case TUTTI_STOP_NOW: die_of(signal_number);
     }
 }
 
@@ -61,7 +58,7 @@ static void say_that_it_takes_time(const tutti_stop *s)
     char line[200];
     const int n = snprintf(line, sizeof line,
                            "tutti %s: signal %d: saves when the step at hand is done, if that is not held up until the "
-                           "deadline; another signal ends it at once\n",
+                           "deadline; a second SIGTERM ends it at once\n",
                            s->command, tutti_stop_asked(s));
     if (n > 0) (void)!write(STDERR_FILENO, line, (size_t)n);
 }
@@ -74,7 +71,7 @@ static void *hear(void *arg)
     while (!(ends[1].revents & POLLIN)) {
         struct signalfd_siginfo came;
         const bool waits = !told && tutti_stop_asked(s);
-        const int n = poll(ends, 2, waits ? (int)(1e3 * ONE_WISH_S) : -1);
+        const int n = poll(ends, 2, waits ? (int)(1e3 * TUTTI_ONE_REQUEST_S) : -1);
         if (n > 0 && ends[0].revents & POLLIN && read(s->signals, &came, sizeof came) == sizeof came)
             take(s, (int)came.ssi_signo);
         if (n != 0 || !waits) continue;
@@ -104,15 +101,16 @@ static void release(tutti_stop *s)
 
 tutti_status tutti_stop_begin(const char *command, bool speaks, tutti_stop **out, tutti_failure *err)
 {
-    static const int signals[] = {SIGTERM, SIGUSR1, SIGHUP};
     tutti_stop *s = tutti_alloc(sizeof *s);
     struct sigaction now;
     sigset_t heard;
     s->command = command;
     s->speaks = speaks;
     sigemptyset(&heard);
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        if (sigaction(signals[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN) sigaddset(&heard, signals[i]);
+    for (int i = 0; i < TUTTI_NSTOP_SIGNALS; i++) {
+        const int number = tutti_stop_signals[i];
+        if (sigaction(number, NULL, &now) == 0 && now.sa_handler != SIG_IGN) sigaddset(&heard, number);
+    }
     s->signals = signalfd(-1, &heard, SFD_CLOEXEC);
     s->end = eventfd(0, EFD_CLOEXEC);
     pthread_sigmask(SIG_BLOCK, &heard, &s->before);
@@ -150,6 +148,6 @@ void tutti_stop_end(tutti_stop *stop)
     if (!stop) return;
     (void)eventfd_write(stop->end, 1);
     pthread_join(stop->thread, NULL);
-    pthread_sigmask(SIG_SETMASK, &stop->before, NULL);
+    if (!tutti_stop_asked(stop)) pthread_sigmask(SIG_SETMASK, &stop->before, NULL);
     release(stop);
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stop.h: signals that ask a rank to stop or to save: SIGTERM, SIGUSR1, SIGHUP.
+/* stop.h: signals that ask a rank to save and to end: SIGTERM, SIGUSR1, SIGUSR2, SIGHUP.
  *
  * A thread of its own receives them, so that they are noticed whatever the other threads do: read, decode, wait for
  * peers, compute. Before tutti_stop_saves is called, a signal ends the process as usual. After that the first signal
- * asks for an orderly end, and a second one ends the process at once. Signals within a second of the first count as the
- * same request (a queue signals the process group and its leader, which passes it on). A signal that was ignored when
- * the program began (nohup) stays ignored.
+ * asks for an orderly end; base/stop_request.h decides what a further signal means. A signal that was ignored when the
+ * program began (nohup) stays ignored.
  *
  * Threads: shared, except begin and end. */
 #ifndef TUTTI_CLI_STOP_H
@@ -26,7 +25,9 @@ void tutti_stop_saves(tutti_stop *stop);
 int tutti_stop_asked(const tutti_stop *stop);
 /* Returns this request in the form that a run wants (tutti/job.h); valid as long as `stop`. */
 tutti_stop_wish *tutti_stop_as_wish(tutti_stop *stop);
-/* Ends the receiving of signals, in the thread that began it. Signals then do what they did before. */
+/* Ends the receiving of signals, in the thread that began it. Signals then do what they did before. If a signal has
+ * asked for an end, they stay blocked instead: the process is about to end, and a repetition must not change its exit
+ * code. */
 void tutti_stop_end(tutti_stop *stop);
 
 #endif

@@ -96,7 +96,8 @@ typedef void (*tutti_compare_tell)(void *arg, const tutti_compare_event *e);
  * another comparison. */
 tutti_status tutti_compare_check_handicaps(const tutti_compare *c, tutti_failure *err);
 /* Plays all runs that are not done, one after the other, seed by seed, and reads their results. tell is called with arg
- * for each event. *signal becomes the signal that asked for an end, or 0. */
+ * for each event. *signal becomes the signal that asked for an end, or 0; after
+ * such a signal SIGTERM, SIGINT, SIGHUP, SIGUSR1 and SIGUSR2 stay blocked, because the process is about to end. */
 tutti_status tutti_compare_play(tutti_compare *c, tutti_compare_tell tell, void *arg, int *signal, tutti_failure *err);
 
 /* ---- compare_figures.c: results of the runs ---- */

@@ -3,8 +3,8 @@
  * of its own.
  *
  * Signals are blocked and waited for. A child has a process group of its own, so a Ctrl-C does not reach it directly:
- * this process passes it on once, as SIGTERM, at which the child saves its state. The child ends when this process
- * ends. */
+ * this process passes it on once, as SIGTERM, at which the child saves its state (what a further signal means:
+ * stop_request.h). The child ends when this process ends. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,6 +16,7 @@
 #include "../base/clock.h"
 #include "../base/file.h"
 #include "../base/process.h"
+#include "../base/stop_request.h"
 #include "../job/job_choice.h"
 #include "compare.h"
 
@@ -30,7 +31,7 @@ typedef struct {
     void *arg;
     tutti_process_watch watch;
     tutti_process child;
-    double asked_at;
+    tutti_stop_request request;
     tutti_compare_event e;
 } player;
 
@@ -129,11 +130,12 @@ static void tell(player *p, int kind)
 
 static void begin_watch(player *p)
 {
-    static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1};
     struct sigaction now;
-    int heard[4], n = 0;
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        if (!sigaction(signals[i], NULL, &now) && now.sa_handler != SIG_IGN) heard[n++] = signals[i];
+    int heard[TUTTI_NSTOP_SIGNALS + 1], n = 0;
+    for (int i = 0; i <= TUTTI_NSTOP_SIGNALS; i++) {
+        const int number = i < TUTTI_NSTOP_SIGNALS ? tutti_stop_signals[i] : SIGINT;
+        if (!sigaction(number, NULL, &now) && now.sa_handler != SIG_IGN) heard[n++] = number;
+    }
     tutti_process_watch_begin(heard, n, &p->watch);
 }
 
@@ -170,10 +172,11 @@ static tutti_status start(player *p, const tutti_compare_run *r, tutti_failure *
 
 static void take_signal(player *p, int number)
 {
-    tutti_process_signal(&p->child, p->e.signal ? SIGKILL : SIGTERM);
-    if (p->e.signal) return;
+    const tutti_stop_meaning meaning = tutti_stop_request_take(&p->request, number, tutti_clock_s());
+    if (meaning == TUTTI_STOP_SAME) return;
+    tutti_process_signal(&p->child, meaning == TUTTI_STOP_NOW ? SIGKILL : SIGTERM);
+    if (meaning == TUTTI_STOP_NOW) return;
     p->e.signal = number;
-    p->asked_at = tutti_clock_s();
     tell(p, TUTTI_COMPARE_ASKED);
 }
 
@@ -183,7 +186,7 @@ static void wait_for_child(player *p)
         if (!p->e.signal) tell(p, TUTTI_COMPARE_WAITS);
         const int number = tutti_process_watch_next(&p->watch, LOOK_S);
         if (number) take_signal(p, number);
-        if (p->e.signal && tutti_clock_s() - p->asked_at > GRACE_S) tutti_process_signal(&p->child, SIGKILL);
+        if (p->e.signal && tutti_clock_s() - p->request.at > GRACE_S) tutti_process_signal(&p->child, SIGKILL);
     }
 }
 
@@ -244,7 +247,8 @@ tutti_status tutti_compare_play(tutti_compare *c, tutti_compare_tell tell_of, vo
         p.e.signal = tutti_process_watch_next(&p.watch, 0); /* a signal that came between two runs */
         if (!p.e.signal) st = play_run(&p, tutti_compare_at(c, i % c->nmethods, i / c->nmethods), err);
     }
-    tutti_process_watch_end(&p.watch);
+    /* After a request the signals stay blocked: a repetition must not change the exit code. */
+    if (!p.e.signal) tutti_process_watch_end(&p.watch);
     *signal = p.e.signal = st ? 0 : p.e.signal;
     p.e.run = NULL;
     tell(&p, TUTTI_COMPARE_OVER);

@@ -96,6 +96,118 @@ static void a_burst_is_one_wish(void **state)
     expect(words, 0, "whole");
 }
 
+/* Every signal of batch systems is the same wish; the exit code says which came. The command goes on afterwards. */
+static void each_signal_of_a_queue_saves(void **state)
+{
+    static const int signals[] = {SIGTERM, SIGUSR1, SIGUSR2, SIGHUP};
+    const run_folder *f = *state;
+    char words[512], said[80];
+    command(f, "--ranks 2 --set data.set=digits --set data.train_samples=640 --set data.test_samples=64", words);
+    long before = 0;
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        const spawned_run r = run_start(f, "queue", words);
+        snprintf(said, sizeof said, "%s/out", f->dir);
+        assert_true(run_until_step(&r, said, before + 20));
+        kill(r.pid, signals[i]);
+        snprintf(said, sizeof said, "stopped by signal %d at step", signals[i]);
+        expect_end(&r, 128 + signals[i], said);
+        snprintf(said, sizeof said, "%s/out", f->dir);
+        const long now = run_step(said);
+        assert_true(now > before);
+        before = now;
+        run_expect_checkpoint(f, said);
+    }
+}
+
+/* Two ranks that save after each step. One of them stands still, so that no save ends before it goes on. */
+typedef struct {
+    spawned_run run;
+    pid_t ranks[SPAWNED_MAX_RANKS];
+    pid_t still;
+} held_run;
+
+static bool is_in_a_checkpoint(const run_folder *f)
+{
+    char path[100];
+    snprintf(path, sizeof path, "%s/out/checkpoints", f->dir);
+    DIR *d = opendir(path);
+    bool found = false;
+    for (const struct dirent *e; d && !found && (e = readdir(d));) found = strstr(e->d_name, ".tmp") != NULL;
+    if (d) closedir(d);
+    return found;
+}
+
+/* Stops rank 0 within a checkpoint, or rank 1 anywhere. */
+static held_run hold(const run_folder *f, bool in_checkpoint)
+{
+    held_run h;
+    char words[512];
+    command(f,
+            "--ranks 2 --fresh --set data.set=digits --set data.train_samples=640 --set data.test_samples=64 "
+            "--set checkpoint.every_steps=1",
+            words);
+    h.run = run_start(f, in_checkpoint ? "saves" : "steps", words);
+    wait_for(h.run.log, " step 5/");
+    assert_int_equal(run_ranks(&h.run, h.ranks), 2);
+    h.still = h.ranks[in_checkpoint ? 0 : 1];
+    for (int i = 0; i < 10000; i++, tutti_clock_sleep_s(2e-4)) {
+        if (in_checkpoint && !is_in_a_checkpoint(f)) continue;
+        assert_int_equal(kill(h.still, SIGSTOP), 0);
+        tutti_clock_sleep_s(0.01);
+        if (!in_checkpoint || is_in_a_checkpoint(f)) return h;
+        kill(h.still, SIGCONT);
+    }
+    fail_msg("no checkpoint was met");
+    return h;
+}
+
+/* The warning, then SIGTERM at the time limit, to the launcher and to each rank. */
+static void a_term_after_a_warning_does_not_cut_the_save(void **state)
+{
+    const run_folder *f = *state;
+    for (int in_checkpoint = 0; in_checkpoint < 2; in_checkpoint++) {
+        const int warning = in_checkpoint ? SIGHUP : SIGUSR1;
+        char said[80];
+        const held_run h = hold(f, in_checkpoint);
+        for (int signal = warning; signal; signal = signal == warning ? SIGTERM : 0) {
+            kill(h.run.pid, signal);
+            for (int r = 0; r < 2; r++) kill(h.ranks[r], signal);
+            tutti_clock_sleep_s(signal == warning ? 1.2 : 0.1);
+        }
+        kill(h.still, SIGCONT);
+        snprintf(said, sizeof said, "stopped by signal %d at step", warning);
+        expect_end(&h.run, 128 + warning, said);
+        snprintf(said, sizeof said, "%s/out", f->dir);
+        run_expect_checkpoint(f, said);
+    }
+}
+
+static void a_second_term_ends_at_once(void **state)
+{
+    const run_folder *f = *state;
+    const held_run h = hold(f, false);
+    kill(h.ranks[0], SIGTERM);
+    tutti_clock_sleep_s(1.2);
+    kill(h.ranks[0], SIGTERM);
+    tutti_clock_sleep_s(0.1);
+    kill(h.still, SIGCONT);
+    expect_end(&h.run, 143, "");
+    char *log = run_log(&h.run);
+    if (strstr(log, "stopped by signal")) fail_msg("not at once: %s", log);
+    free(log);
+}
+
+static void an_interrupt_ends_at_once_while_it_saves(void **state)
+{
+    const run_folder *f = *state;
+    const held_run h = hold(f, false);
+    kill(h.run.pid, SIGTERM);
+    tutti_clock_sleep_s(0.1);
+    kill(h.run.pid, SIGINT);
+    kill(h.still, SIGCONT);
+    expect_end(&h.run, 130, "");
+}
+
 static void a_hang_up_ends_any_command(void **state)
 {
     const run_folder *f = *state;
@@ -153,6 +265,10 @@ int main(void)
         TEST_WITH_FOLDER(while_data_are_made_it_ends_at_once),
         TEST_WITH_FOLDER(a_test_that_takes_long_is_left_and_the_step_is_saved),
         TEST_WITH_FOLDER(a_burst_is_one_wish),
+        TEST_WITH_FOLDER(each_signal_of_a_queue_saves),
+        TEST_WITH_FOLDER(a_term_after_a_warning_does_not_cut_the_save),
+        TEST_WITH_FOLDER(a_second_term_ends_at_once),
+        TEST_WITH_FOLDER(an_interrupt_ends_at_once_while_it_saves),
         TEST_WITH_FOLDER(a_hang_up_ends_any_command),
         TEST_WITH_FOLDER(a_hang_up_that_was_ignored_stays_so),
         TEST_WITH_FOLDER(svm_train_ends_too),

@@ -47,8 +47,8 @@ static const char about[] =
     "with\n"
     ".model, here). With --ranks each process holds a part of the rows; the model has the same bits at any number of "
     "ranks\n"
-    "and threads. Also as a program of its own, svm-train. SIGTERM, SIGUSR1 or SIGHUP with --checkpoint:\nsaves and "
-    "ends with 143, 138 or 129.";
+    "and threads. Also as a program of its own, svm-train. SIGTERM, SIGUSR1, SIGUSR2 or SIGHUP with\n"
+    "--checkpoint: saves and ends with 143, 138, 140 or 129.";
 
 static void print_help(void)
 {

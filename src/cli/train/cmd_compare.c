@@ -38,7 +38,8 @@ static const char about[] =
     "before the first run. Runs are not cut short by --until: the job says how long they are. What has been done is\n"
     "not done again: a comparison that was stopped goes on when the command is given again. A run is tested five "
     "times\n"
-    "at least, evenly, unless eval_points says otherwise. SIGINT, SIGTERM: the run at hand saves and ends. "
+    "at least, evenly, unless eval_points says otherwise. SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGHUP: the run at hand "
+    "saves and ends. "
     "docs/methods.md says how the report is to be read.";
 
 static tutti_status check_places(const tutti_flags *f, const tutti_compare *c, tutti_failure *err)
@@ -157,8 +158,7 @@ static void tell(void *arg, const tutti_compare_event *e)
     if (e->kind == TUTTI_COMPARE_ENDED) say_end(e->run, "");
     if (e->kind == TUTTI_COMPARE_WAS_DONE) say_end(e->run, ", done before");
     if (e->kind == TUTTI_COMPARE_ASKED)
-        fprintf(stderr, "tutti compare: signal %d: ends when the run has saved; another signal ends it at once\n",
-                e->signal);
+        fprintf(stderr, "tutti compare: signal %d: ends when the run has saved; Ctrl-C ends it at once\n", e->signal);
     if (e->kind == TUTTI_COMPARE_OVER && e->signal)
         printf("stopped by signal %d with %d of %d runs done; the same command goes on from there\n", e->signal,
                e->ndone, e->nruns);

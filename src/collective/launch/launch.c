@@ -311,7 +311,8 @@ tutti_status tutti_launch(const tutti_launch_options *options, char *const *argv
     watch(&l);
     /* Kills helpers that a failed rank left behind. For an empty process group kill does nothing. */
     if (l.nfailed && l.ranks[0].pid) kill(-l.ranks[0].pid, SIGKILL);
-    tutti_process_watch_end(&l.watch);
+    /* After a signal the run's end is its answer: a repetition must not change the exit code. */
+    if (!l.sent) tutti_process_watch_end(&l.watch);
     if (!st) describe_all(&l, out);
     close_pipe(&l);
     free(l.ranks), free(l.ends);

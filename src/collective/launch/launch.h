@@ -39,8 +39,8 @@ typedef struct {
 } tutti_launch_result;
 
 /* Starts the ranks and returns when none is left. argv: arguments of the ranks, NULL at the end. SIGTERM, SIGINT,
- * SIGUSR1, SIGUSR2, SIGQUIT and SIGHUP are forwarded to all ranks; a second SIGINT kills them. It fails if the ranks
- * could not be started; none is left then. */
+ * SIGUSR1, SIGUSR2, SIGQUIT and SIGHUP are forwarded to all ranks; a second SIGINT kills them. If one was forwarded,
+ * these signals are still blocked on return. It fails if the ranks could not be started; none is left then. */
 tutti_status tutti_launch(const tutti_launch_options *options, char *const *argv, tutti_launch_result *out,
                           tutti_failure *err);
 
