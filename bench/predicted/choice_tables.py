@@ -3,8 +3,8 @@
 """choice_tables.py: what `auto` costs against all else that one could say, by predicted steps. Two tables:
 
   advise    networks x machines x rank counts: the job as it is against the best that `tutti predict --advise` finds by
-  keys of `exchange`; beside it
-            what layers that ranks share (`parallel.layers`, which is never chosen) would take, and PyTorch DDP's model
+            keys of `exchange` and `parallel`; beside it the job in which no layer is shared (`parallel.layers: []`),
+            and PyTorch DDP's model
   machines  every machine that comes with the program, up to 4,096 ranks: the job as it is against every algorithm that
   one can force, all other
             keys chosen for that one, and against the fixed rule with buckets of 1 MiB, which was the default
@@ -60,7 +60,7 @@ def advise(build: str, counts: list[int], only: str) -> bool:
     met = True
     print(
         f"{'network':12s} {'machine':14s} {'ranks':>5s} {'auto ms':>10s} {'advised':>10s} {'worse':>7s} "
-        f"{'shared':>10s} {'DDP ms':>10s}  chosen"
+        f"{'not shared':>10s} {'DDP ms':>10s} {'chosen in':>9s}  chosen"
     )
     for network, shape in NETWORKS.items():
         for machine, device in ADVISED.items():
@@ -69,21 +69,20 @@ def advise(build: str, counts: list[int], only: str) -> bool:
                     continue
                 sets = [f"model={network}", *shape]
                 rows = predict(build, machine, device, nranks, sets, "--advise")
-                together = [
+                together = [r["step_s"] for r in rows if r.get("advice") == "all"]
+                keys = [
                     r["step_s"]
                     for r in rows
-                    if r.get("advice") == "all" and not any(s.startswith("parallel") for s in r["set"])
+                    if r.get("advice", "").split(".")[0] in ("exchange", "parallel") and r["can"]
                 ]
-                keys = [r["step_s"] for r in rows if r.get("advice", "").startswith("exchange") and r["can"]]
-                shared = min([r["step_s"] for r in rows if r.get("advice") == "parallel.groups" and r["can"]],
-                             default=float("inf"))
                 auto, best = step(rows), min([*together, *keys])
+                apart = step(predict(build, machine, device, nranks, [*sets, "parallel.layers="]))
                 ddp = step(predict(build, machine, device, nranks, sets, "--framework", "pytorch-ddp"))
                 met &= auto <= best * MOST
                 print(
                     f"{network:12s} {machine:14s} {nranks:5d} {auto * 1e3:10.3f} {best * 1e3:10.3f} "
-                    f"{(auto / best - 1) * 100:6.2f}% {shared * 1e3:10.3f} {ddp * 1e3:10.3f}"
-                    f"{'!' if ddp < auto else ' '} {rows[0].get('choice', '-')}",
+                    f"{(auto / best - 1) * 100:6.2f}% {apart * 1e3:10.3f} {ddp * 1e3:10.3f}"
+                    f"{'!' if ddp < auto else ' '} {rows[0].get('choice_s', 0):8.2f}s {rows[0].get('choice', '-')}",
                     flush=True)
     return met
 

@@ -6,19 +6,18 @@
 #include "../predict/profile/processor_model.h"
 #include "job_choice.h"
 
-void tutti_job_assume(const tutti_resolved *r, bool card, tutti_profile *out)
+void tutti_job_assume(const tutti_graph *g, bool card, tutti_profile *out)
 {
     enum { CORES = 16 }; /* cores of the assumed processor */
-    const tutti_graph *g = r->graph;
     tutti_processor_model d;
     tutti_status st = tutti_processor_model_open(card ? "v100" : "e5-2698v3", &d, NULL);
     if (!st) {
         st = tutti_profile_of_processor_model(&d, g, out, NULL);
         tutti_processor_model_release(&d);
     }
-    if (!st && !card) tutti_profile_stretch(out, (double)CORES / r->plan->config.nthreads);
+    if (!st && !card) tutti_profile_stretch(out, (double)CORES / g->config.nthreads);
     if (!st) return;
-    *out = (tutti_profile){.samples_per_call = r->plan->samples_per_call,
+    *out = (tutti_profile){.samples_per_call = g->config.batch,
                            .nlayers = g->model->nlayers,
                            .update_s_per_element = TUTTI_ASSUMED_UPDATE_S};
     out->layers = TUTTI_ARENA_NEW(&out->arena, tutti_layer_time, g->model->nlayers);

@@ -452,7 +452,7 @@ static tutti_status check_parallel(const tutti_job *job, const tutti_job_source 
         tutti_fail_at(err, "%s", key);
         return blame(source, key, err);
     }
-    if (!job->parallel.layers.n || job->ranks == 1) return TUTTI_OK;
+    if (!tutti_job_shares(job) || job->ranks == 1) return TUTTI_OK;
     if (!method->split)
         return REFUSE("parallel.layers",
                       "workers of %s have weights of their own, which nobody shares; it is for sync-sgd", method->name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_choice.c: chooses the keys of `exchange` that are auto by predicted step time. */
+/* job_choice.c: chooses the keys of `exchange` and `parallel` that are auto by predicted step time. */
 #include "job_choice.h"
 
 #include <stdio.h>
@@ -8,9 +8,9 @@
 
 #include "../base/clock.h"
 #include "../base/hash.h"
+#include "../base/text/options.h"
 #include "../base/text/strbuf.h"
 #include "../device/device_row.h"
-#include "../predict/choice/choice.h"
 #include "job_fields.h"
 
 /* A choice must be better than the fixed rule by at least this fraction: on one host, whose figures were measured with
@@ -23,13 +23,14 @@ static tutti_open_keys open_keys(const tutti_job *job)
                              .buckets = job->exchange.buckets == TUTTI_BUCKETS_AUTO,
                              .order = job->exchange.order == TUTTI_TURN_AUTO,
                              .update = job->exchange.update == TUTTI_UPDATE_AUTO,
-                             .update_when = job->exchange.update_when == TUTTI_UPDATE_ANYTIME};
+                             .update_when = job->exchange.update_when == TUTTI_UPDATE_ANYTIME,
+                             .layers = tutti_job_shares_auto(job)};
 }
 
 bool tutti_job_is_open(const tutti_job *job)
 {
     const tutti_open_keys k = open_keys(job);
-    return k.algorithm || k.buckets || k.order || k.update || k.update_when;
+    return k.algorithm || k.buckets || k.order || k.update || k.update_when || k.layers;
 }
 
 /* ---- overrides that fix a key ---- */
@@ -53,6 +54,17 @@ static void add_buckets(int64_t bucket_bytes, const tutti_reals *cut, tutti_strb
     if (!strcmp(rule, "cut")) add_cut(cut, out);
 }
 
+static void add_layers(const char *const *layers, int n, const char *groups, tutti_strbuf *out)
+{
+    tutti_strbuf_puts(out, "parallel.layers=[");
+    for (int i = 0; i < n; i++) {
+        tutti_strbuf_puts(out, i ? ", " : "");
+        tutti_option_print_text(layers[i], out);
+    }
+    tutti_strbuf_puts(out, "]\n");
+    if (n) tutti_strbuf_printf(out, "parallel.groups=%s\n", groups);
+}
+
 static char *overrides_of(const tutti_exchange_choice *c, const tutti_open_keys *open)
 {
     tutti_strbuf out = {0};
@@ -62,6 +74,9 @@ static char *overrides_of(const tutti_exchange_choice *c, const tutti_open_keys 
     if (open->order) tutti_strbuf_printf(&out, "exchange.order=%s\n", c->by_need ? "priority" : "ready");
     if (open->update) tutti_strbuf_printf(&out, "exchange.update=%s\n", c->replicated ? "replicated" : "sharded");
     if (open->update_when) tutti_strbuf_printf(&out, "exchange.update_when=%s\n", c->early ? "early" : "late");
+    char groups[16];
+    snprintf(groups, sizeof groups, "%d", c->ngroups);
+    if (open->layers) add_layers(c->shared, c->nshared, groups, &out);
     return tutti_strbuf_detach(&out);
 }
 
@@ -83,6 +98,8 @@ char *tutti_job_keep(const tutti_job *job, const tutti_job *kept)
     if (open.update_when && !still.update_when)
         tutti_strbuf_printf(&out, "exchange.update_when=%s\n",
                             kept->exchange.update_when == TUTTI_UPDATE_EARLY ? "early" : "late");
+    if (open.layers && !still.layers)
+        add_layers(kept->parallel.layers.values, kept->parallel.layers.n, kept->parallel.groups, &out);
     return tutti_strbuf_detach(&out);
 }
 
@@ -142,8 +159,15 @@ tutti_status tutti_job_replan(const tutti_job *job, tutti_resolved *r, tutti_fai
     tutti_plan_config config = tutti_job_plan_config(job, &seat);
     config.batch = now->batch;
     config.engine = now->engine;
-    config.method = now->method;
-    return tutti_resolved_plan(r, &config, err);
+    tutti_graph *was = r->graph;
+    tutti_status st = tutti_resolved_share(r, job, err);
+    const tutti_method_row *method = tutti_method_find(job->method.name);
+    config.method = r->graph->nsplit ? method->split : method->emitter;
+    if (!st) st = tutti_resolved_plan(r, &config, err);
+    if (r->graph == was) return st;
+    tutti_graph_destroy(st ? r->graph : was);
+    if (st) r->graph = was;
+    return st;
 }
 
 /* ---- the choice ---- */
@@ -167,22 +191,40 @@ static void name_rule(const tutti_plan *plan, char *out, size_t cap)
         snprintf(out, cap, "%s and %s", names[0], names[1]);
 }
 
+/* Names the layers that groups share: ", groups of 8 ranks share fc6 and 1 more layer". */
+static void name_shared(const tutti_graph *g, char *out, size_t cap)
+{
+    const int n = g->nsplit;
+    char more[40] = "";
+    out[0] = '\0';
+    if (!n) return;
+    if (n == 2) snprintf(more, sizeof more, " and %.30s", g->model->layers[g->split[1].layer].name);
+    if (n > 2) snprintf(more, sizeof more, " and %d more layers", n - 1);
+    snprintf(out, cap, ", groups of %d ranks share %.30s%s", tutti_graph_parts(g),
+             g->model->layers[g->split[0].layer].name, more);
+}
+
 void tutti_job_exchange_words(const tutti_plan *plan, char out[TUTTI_EXCHANGE_WORDS])
 {
     const tutti_plan_config *c = &plan->config;
-    char rows[2][TUTTI_ALGORITHM_TEXT], named[136], buckets[64] = "one bucket";
+    char rows[2][TUTTI_ALGORITHM_TEXT], named[136], buckets[64] = "one bucket", shared[96];
     const bool rule = !tutti_plan_algorithms(c->algorithm, rows);
     if (rule) name_rule(plan, named, sizeof named);
     int64_t largest = 0;
-    for (int b = 0; b < plan->nbuckets; b++)
+    int n = 0; /* buckets of parameters that are not shared */
+    for (int b = 0; b < plan->nbuckets; b++) {
+        if (plan->buckets[b].parts > 1) continue;
         largest = plan->buckets[b].count > largest ? plan->buckets[b].count : largest;
+        n++;
+    }
     const double mib = (double)largest * sizeof(float) / (1 << 20);
-    if (plan->nbuckets > 1)
-        snprintf(buckets, sizeof buckets, "%d buckets of up to %.1f %s", plan->nbuckets, mib >= 0.1 ? mib : mib * 1024,
+    if (n > 1)
+        snprintf(buckets, sizeof buckets, "%d buckets of up to %.1f %s", n, mib >= 0.1 ? mib : mib * 1024,
                  mib >= 0.1 ? "MiB" : "KiB");
-    snprintf(out, TUTTI_EXCHANGE_WORDS, "%s, %s, %s%s%s", rule ? named : c->algorithm, buckets,
+    name_shared(plan->graph, shared, sizeof shared);
+    snprintf(out, TUTTI_EXCHANGE_WORDS, "%s, %s, %s%s%s%s", rule ? named : c->algorithm, buckets,
              c->replicated ? "replicated" : "sharded", c->early ? ", early updates" : "",
-             c->by_need && !c->early ? ", by need" : "");
+             c->by_need && !c->early ? ", by need" : "", shared);
 }
 
 struct tutti_predict_memory {
@@ -208,7 +250,7 @@ void tutti_predict_memory_destroy(tutti_predict_memory *memory)
 static uint64_t hash_question(const tutti_job *job, const tutti_choice_question *q, const tutti_resolved *r)
 {
     const tutti_profile *p = q->profile;
-    const int numbers[] = {r->plan->config.nranks, q->most_fan_in, p->nlayers};
+    const int numbers[] = {r->plan->config.nranks, q->most_fan_in, p->nlayers, q->profile_of != NULL};
     tutti_hasher *h = tutti_hasher_create();
     char *text = tutti_job_print(job);
     tutti_hasher_add(h, text, strlen(text));
@@ -260,6 +302,7 @@ static tutti_status choose(const tutti_job *job, tutti_choice_question *q, tutti
     q->method = tutti_method_find(job->method.name);
     q->config = r->plan->config;
     q->open = open_keys(job);
+    q->open.layers = q->open.layers && q->profile_of;
     tutti_status st = tutti_choose_exchange(q, &found, err);
     if (!st && found.is_chosen) {
         out->text = overrides_of(&found, &q->open);
@@ -291,6 +334,15 @@ static tutti_status choose_anew(const tutti_job *job, tutti_choice_question *q, 
     return st;
 }
 
+/* Gives assumed times; arg: what runs the kernels. */
+static tutti_status assume(const void *arg, const tutti_graph *graph, tutti_profile *out, tutti_failure *err)
+{
+    const tutti_device *device = arg;
+    (void)err;
+    tutti_job_assume(graph, !device->shares_host, out);
+    return TUTTI_OK;
+}
+
 tutti_status tutti_job_choose(const tutti_job *job, const tutti_job_choice_by *by, tutti_resolved *r,
                               tutti_job_choice *out, tutti_failure *err)
 {
@@ -299,12 +351,15 @@ tutti_status tutti_job_choose(const tutti_job *job, const tutti_job_choice_by *b
     tutti_choice_question q = {.topology = by->topology,
                                .profile = by->profile,
                                .margin = by->topology->kind == TUTTI_TOPOLOGY_HOST ? HOST_MARGIN : network,
+                               .profile_of = by->keeps_layers ? NULL : by->profile_of,
+                               .profile_arg = by->profile_arg,
                                .most_fan_in = by->most_fan_in};
     *out = (tutti_job_choice){0};
     if (!tutti_job_is_open(job) || r->plan->config.nranks == 1) return TUTTI_OK;
     if (!by->profile) {
-        tutti_job_assume(r, !r->device->shares_host, &assumed);
+        tutti_job_assume(r->graph, !r->device->shares_host, &assumed);
         q.profile = &assumed;
+        if (!by->keeps_layers) q.profile_of = assume, q.profile_arg = r->device;
     }
     const tutti_status st = choose_anew(job, &q, by->memory, r, out, err);
     tutti_profile_release(&assumed);

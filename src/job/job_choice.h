@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_choice.h: chooses the keys of `exchange` that are auto, by predicted step time (predict/choice/), and puts them
- * into the job as fixed values, which are part of the run's folder and of the plan's hash. Threads: owner. */
+/* job_choice.h: chooses the keys of `exchange` and `parallel` that are auto, by predicted step time (predict/choice/),
+ * and puts them into the job as fixed values, which are part of the run's folder and of the plan's hash. Threads:
+ * owner. */
 #ifndef TUTTI_JOB_CHOICE_H
 #define TUTTI_JOB_CHOICE_H
 
+#include "../predict/choice/choice.h"
 #include "../predict/profile/profile.h"
 #include "resolve.h"
 #include "tutti/predict.h"
@@ -26,6 +28,11 @@ typedef struct {
 typedef struct {
     const tutti_topology *topology;
     const tutti_profile *profile; /* NULL: kernel times are assumed, for a run that has measured nothing */
+    /* gives the times of graphs with shared layers; NULL: these times are assumed too, or, where there is a profile, no
+     * layer is shared */
+    tutti_choice_profile_of *profile_of;
+    const void *profile_arg;
+    bool keeps_layers;            /* no layer is shared, although the job leaves it open */
     int most_fan_in;              /* see most_fan_in in tutti_predict_options */
     tutti_predict_memory *memory; /* what the prediction keeps for the next prediction; NULL = nothing */
 } tutti_job_choice_by;
@@ -35,7 +42,7 @@ typedef struct {
 tutti_status tutti_job_choose(const tutti_job *job, const tutti_job_choice_by *by, tutti_resolved *r,
                               tutti_job_choice *out, tutti_failure *err);
 /* Fills in kernel times without a measurement: those of a processor, or card, whose figures come with the program. */
-void tutti_job_assume(const tutti_resolved *r, bool card, tutti_profile *out);
+void tutti_job_assume(const tutti_graph *g, bool card, tutti_profile *out);
 /* Describes the machine of a run as far as it is known: this host with `ncores` cores (0 = all), or several equal hosts
  * with the same number of ranks, on a network with assumed figures. Returns false if hosts differ; then nothing is
  * known to choose by. host_of NULL = one host. */
@@ -45,7 +52,7 @@ bool tutti_job_machine(const int32_t *host_of, int nranks, int ncores, tutti_top
  * whatever the first job holds must outlive it. */
 tutti_job *tutti_job_with(const tutti_job *job, const char *text);
 void tutti_job_forget(tutti_job *copy);
-/* Makes r's plan again for the job as it is now. */
+/* Makes r's plan again for the job as it is now, and before that r's graph if other layers are shared now. */
 tutti_status tutti_job_replan(const tutti_job *job, tutti_resolved *r, tutti_failure *err);
 /* Returns overrides for the keys that are auto in `job` and fixed in `kept`, a job with the same number of ranks; NULL
  * = none. The caller frees the text. */

@@ -92,7 +92,7 @@ struct tutti_job {
         double deadline_s;
     } exchange;
     struct {
-        tutti_texts layers;                    /* parallel.layers: dense layers that ranks share */
+        tutti_texts layers;                    /* parallel.layers: dense layers that ranks share; [auto] = chosen */
         const char *groups;                    /* parallel.groups: auto | a number, as tutti_job_groups reads it */
         const char *said_layers, *said_groups; /* not keys: where the job gave parallel.layers and parallel.groups */
     } parallel;
@@ -168,6 +168,10 @@ tutti_status tutti_job_match_groups(const tutti_job *job, const tutti_graph *gra
 /* Hybrid parallelism (job_parallel.c): number of groups that the ranks form; 0 = auto, -1 = the key is not a number of
  * 1 or more. */
 int tutti_job_groups(const tutti_job *job);
+/* True if parallel.layers is auto. Until the choice has given names (job_choice.h), no layer is shared. */
+bool tutti_job_shares_auto(const tutti_job *job);
+/* True if the job names layers that ranks share. */
+bool tutti_job_shares(const tutti_job *job);
 /* Refuses keys that do not go together, and ranks that cannot form the job's number of groups; *key is the key to
  * blame. */
 tutti_status tutti_job_check_parallel(const tutti_job *job, const char **key, tutti_failure *err);

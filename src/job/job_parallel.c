@@ -12,6 +12,16 @@
 #include "../base/text/options.h"
 #include "job_fields.h"
 
+bool tutti_job_shares_auto(const tutti_job *job)
+{
+    return job->parallel.layers.n == 1 && !strcmp(job->parallel.layers.values[0], "auto");
+}
+
+bool tutti_job_shares(const tutti_job *job)
+{
+    return job->parallel.layers.n && !tutti_job_shares_auto(job);
+}
+
 int tutti_job_groups(const tutti_job *job)
 {
     const char *text = job->parallel.groups;
@@ -39,7 +49,7 @@ tutti_status tutti_job_check_parallel(const tutti_job *job, const char **key, tu
     *key = "parallel.groups";
     if (groups < 0)
         return tutti_fail(err, TUTTI_ERR_USAGE, "'%s' is neither auto nor a number of 1 or more", job->parallel.groups);
-    if (!job->parallel.layers.n && groups)
+    if (!tutti_job_shares(job) && groups)
         return tutti_fail(err, TUTTI_ERR_USAGE,
                           "has no effect without parallel.layers, such as 'layers: [fc6, fc7]' beside it");
     if (nranks > 1 && groups && nranks % groups) return refuse_groups(nranks, groups, err);
@@ -91,7 +101,7 @@ tutti_status tutti_job_split(const tutti_job *job, const tutti_model *as_written
     tutti_split_layers split = {.parts = 1, .layers = job->parallel.layers.values, .nlayers = job->parallel.layers.n};
     tutti_status st = TUTTI_OK;
     *out = (tutti_split_layers){0};
-    if (!split.nlayers) return TUTTI_OK;
+    if (!tutti_job_shares(job)) return TUTTI_OK;
     if (groups && nranks > 1 && nranks % groups) {
         st = refuse_groups(nranks, groups, err);
         return tutti_fail_at(err, "%s", job->parallel.said_groups);

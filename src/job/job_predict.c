@@ -121,17 +121,69 @@ static tutti_status view_plan(const session *s, const tutti_job *job, int nranks
 }
 
 /* If ranks wait for each other, kernels take the time of the slowest rank's kernels. */
-static void await_slowest(const session *s, int nranks, const double *slowness, rank_view *v)
+static void await_slowest(const session *s, const double *slowness, rank_view *v, tutti_profile *profile)
 {
+    const int nranks = v->parts.plan->config.nranks;
     const bool host = s->topology->kind == TUTTI_TOPOLOGY_HOST;
     tutti_waiting_ranks ranks = {.nranks = nranks,
                                  .nlanes = host ? (int)s->topology->figure[TUTTI_FIGURE_CORES] : nranks,
                                  .period = v->parts.plan->config.period,
                                  .slowness = slowness};
     const bool waits = !tutti_plan_is_async(v->parts.plan);
-    if (waits) tutti_profile_stretch(&v->profile, tutti_slowest_rank(&s->trace.spread, &ranks));
+    if (waits) tutti_profile_stretch(profile, tutti_slowest_rank(&s->trace.spread, &ranks));
     ranks.slowness = NULL;
     if (s->trace.spread.n) v->spread = waits ? tutti_slowest_rank(&s->trace.spread, &ranks) : 1;
+}
+
+/* Changes a profile from one of a rank to one of the slowest rank, by the options. */
+static void adjust_profile(const session *s, const double *slowness, rank_view *v, tutti_profile *profile)
+{
+    await_slowest(s, slowness, v, profile);
+    if (s->options->share > 0) tutti_profile_resize(profile, s->options->share);
+    if (s->options->speed > 0) tutti_profile_stretch(profile, 1 / s->options->speed);
+}
+
+/* The rank whose other graphs are timed. */
+typedef struct {
+    const session *s;
+    const double *slowness;
+    rank_view *view;
+} timed_rank;
+
+/* Gives the times of a graph whose layers are shared. A processor model has figures for any graph. Measured times and
+ * those of a trace are of whole layers; a rank that shares a layer does as many multiplications, so the times stay. */
+static tutti_status time_shared(const void *arg, const tutti_graph *graph, tutti_profile *out, tutti_failure *err)
+{
+    const timed_rank *t = arg;
+    if (!t->s->options->device) {
+        tutti_profile_copy(&t->view->profile, out);
+        out->parts = tutti_graph_parts(graph);
+        return TUTTI_OK;
+    }
+    const tutti_status st = tutti_profile_of_processor_model(&t->s->device, graph, out, err);
+    if (!st) adjust_profile(t->s, t->slowness, t->view, out);
+    return st;
+}
+
+/* Chooses the keys that are auto, and takes the times of the chosen graph. */
+static tutti_status choose(session *s, const tutti_job *job, const double *slowness, rank_view *v, tutti_failure *err)
+{
+    const timed_rank own = {s, slowness, v};
+    const tutti_job_choice_by by = {.topology = s->topology,
+                                    .profile = &v->profile,
+                                    .profile_of = time_shared,
+                                    .profile_arg = &own,
+                                    .most_fan_in = s->options->most_fan_in,
+                                    .memory = s->options->memory};
+    const tutti_graph *before = v->parts.graph;
+    tutti_profile shared;
+    tutti_status st = tutti_job_choose(job, &by, &v->parts, &v->choice, err);
+    if (st || v->parts.graph == before) return st;
+    st = time_shared(&own, v->parts.graph, &shared, err);
+    if (st) return st;
+    tutti_profile_release(&v->profile);
+    v->profile = shared;
+    return TUTTI_OK;
 }
 
 /* Computes what rank 0 of nranks would do, and how long its kernels take: if ranks wait for each other, as long as the
@@ -146,11 +198,8 @@ static tutti_status view_make(session *s, int nranks, const double *slowness, ra
             "a layer trace has times of whole steps, and canonical sums need times of slots; use --profile");
     tutti_status st = view_plan(s, &job, nranks, v, err);
     if (!st) st = profile_take(s, v->parts.graph, busy_of(s, nranks), &v->profile, err);
-    if (!st) await_slowest(s, nranks, slowness, v);
-    if (!st && s->options->share > 0) tutti_profile_resize(&v->profile, s->options->share);
-    if (!st && s->options->speed > 0) tutti_profile_stretch(&v->profile, 1 / s->options->speed);
-    const tutti_job_choice_by by = {s->topology, &v->profile, s->options->most_fan_in, s->options->memory};
-    if (!st) st = tutti_job_choose(&job, &by, &v->parts, &v->choice, err);
+    if (!st) adjust_profile(s, slowness, v, &v->profile);
+    if (!st) st = choose(s, &job, slowness, v, err);
     if (!st && job.exchange.buckets == TUTTI_BUCKETS_SOONEST) st = add_costs(s, &v->profile, &v->parts, err);
     return st;
 }

@@ -156,6 +156,27 @@ tutti_status tutti_resolved_plan(tutti_resolved *r, const tutti_plan_config *con
     return TUTTI_OK;
 }
 
+/* True if the graph shares these layers now. */
+static bool shares(const tutti_graph *g, const tutti_split_layers *split)
+{
+    const tutti_split_layers *now = &g->config.split;
+    bool equal = now->nlayers == split->nlayers && (!split->nlayers || now->parts == split->parts);
+    for (int i = 0; i < split->nlayers && equal; i++) equal = !strcmp(now->layers[i], split->layers[i]);
+    return equal;
+}
+
+tutti_status tutti_resolved_share(tutti_resolved *r, const tutti_job *job, tutti_failure *err)
+{
+    const tutti_model *model = r->fused ? r->fused : r->model;
+    tutti_graph_config config = r->graph->config;
+    tutti_split_layers split;
+    config.split = (tutti_split_layers){0};
+    const tutti_status st = tutti_job_split(job, r->model, model, r->plan->config.nranks, &config, &split, err);
+    if (st || shares(r->graph, &split)) return st;
+    config.split = split;
+    return tutti_graph_build(model, &config, &r->graph, err);
+}
+
 tutti_status tutti_resolved_replan(tutti_resolved *r, const tutti_plan_costs *costs, tutti_failure *err)
 {
     tutti_plan_config config = r->plan->config;

@@ -46,6 +46,10 @@ tutti_status tutti_job_resolve(const tutti_job *job, const tutti_job_seat *seat,
 tutti_status tutti_resolved_plan(tutti_resolved *r, const tutti_plan_config *config, tutti_failure *err);
 /* Makes r's plan again with the costs of exchanges. */
 tutti_status tutti_resolved_replan(tutti_resolved *r, const tutti_plan_costs *costs, tutti_failure *err);
+/* Replaces r->graph by a graph in which ranks share the layers that the job names. If these are the layers that are
+ * shared now, r->graph stays the same pointer. Else the graph before belongs to the caller, who makes the plan
+ * again. */
+tutti_status tutti_resolved_share(tutti_resolved *r, const tutti_job *job, tutti_failure *err);
 void tutti_resolved_release(tutti_resolved *r);
 /* Returns the name of the device that runs r's kernels, for people: "NVIDIA H200", "cpu". The text lives as long as
  * r. */

@@ -138,7 +138,9 @@ static tutti_status take(const tutti_job *job, const char *overrides, tutti_sess
 {
     tutti_job *chosen = tutti_job_with(job, overrides);
     if (!chosen) return tutti_fail(err, TUTTI_ERR_FAILED, "exchange: this rank cannot read the choice of rank 0");
-    const tutti_status st = tutti_job_replan(chosen, &s->parts, err);
+    const tutti_graph *before = s->parts.graph;
+    tutti_status st = tutti_job_replan(chosen, &s->parts, err);
+    if (!st && s->parts.graph != before) st = tutti_graph_prepare_threads(s->parts.graph, err);
     if (st) {
         tutti_job_forget(chosen);
         return st;
@@ -176,8 +178,9 @@ tutti_status tutti_session_choose(const tutti_job *job, const tutti_topology *t,
     }
     const tutti_job *now = kept ? s->chosen : job;
     s->is_kept = kept != NULL;
-    tutti_status st =
-        t ? tutti_job_choose(now, &(tutti_job_choice_by){.topology = t}, &s->parts, &choice, err) : TUTTI_OK;
+    /* pretended kernels take the times of a layer trace, which are of whole layers */
+    const tutti_job_choice_by by = {.topology = t, .keeps_layers = s->pretended != NULL};
+    tutti_status st = t ? tutti_job_choose(now, &by, &s->parts, &choice, err) : TUTTI_OK;
     s->choice_s = choice.seconds;
     s->predicted_s = choice.step_s;
     *overrides = joined(kept, choice.text);

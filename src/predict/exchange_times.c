@@ -10,7 +10,7 @@
 typedef struct tutti_exchange_line {
     const tutti_schedule *schedule; /* the compiled schedule, before lowering */
     int nmembers;
-    const int32_t *members; /* NULL means all ranks */
+    int32_t *members; /* a copy; NULL means all ranks */
     tutti_time_line line;
 } exchange_line;
 
@@ -78,11 +78,14 @@ static tutti_status add_line(tutti_exchange_times *times, const tutti_prepared *
         times->lines = tutti_realloc(times->lines, sizeof *times->lines * (size_t)times->room);
     }
     exchange_line *l = &times->lines[times->nlines];
-    *l = (exchange_line){.schedule = s->compiled, .members = x->members, .nmembers = x->nmembers};
+    *l = (exchange_line){.schedule = s->compiled, .nmembers = x->nmembers};
     const tutti_status st = tutti_simulate_line(what_runs(s, seated), seated, &l->line, err);
-    times->nlines += !st;
+    if (st) return st;
+    const size_t nbytes = sizeof *l->members * (size_t)x->nmembers;
+    if (x->members) l->members = memcpy(tutti_alloc(nbytes), x->members, nbytes);
+    times->nlines++;
     *out = &l->line;
-    return st;
+    return TUTTI_OK;
 }
 
 tutti_status tutti_exchange_times_at(tutti_exchange_times *times, int exchange, int64_t n, tutti_simulation *out,
@@ -112,6 +115,7 @@ tutti_status tutti_exchange_times_at(tutti_exchange_times *times, int exchange, 
 
 void tutti_exchange_times_release(tutti_exchange_times *times)
 {
+    for (int i = 0; i < times->nlines; i++) free(times->lines[i].members);
     free(times->lines);
     times->lines = NULL;
     times->nlines = times->room = 0;

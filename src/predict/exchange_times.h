@@ -18,8 +18,8 @@ enum { TUTTI_EXACT_RANKS = 64 };
 typedef struct {
     const tutti_plan *plan;
     const tutti_topology *topology;
-    bool by_lines; /* uses lines for any number of members. Then `plan` may be replaced by another plan if the exchanges
-                    * of both are between all ranks and their schedules lie on one shelf (plan.h) */
+    bool by_lines; /* uses lines for any number of members. Then `plan` may be replaced by another plan whose schedules
+                    * lie on the same shelf (plan.h) */
     struct tutti_exchange_line *lines; /* one line for each schedule with its members that was asked for */
     int nlines, room;
 } tutti_exchange_times;

@@ -57,7 +57,9 @@ tutti_status tutti_predict_bucket(tutti_exchange_times *times, int64_t n, tutti_
         seconds[x] = simulated.seconds;
     }
     *out = st ? (tutti_bucket_time){0} : add_up(plan, plan->config.rank, plan->loops, seconds);
-    for (int r = 0; r < plan->config.nranks && !st && !tutti_plan_is_between_all(plan); r++) {
+    /* ranks that share layers all exchange the other layers' buckets alike */
+    const bool are_alike = tutti_plan_is_between_all(plan) || plan->graph->nsplit;
+    for (int r = 0; r < plan->config.nranks && !st && !are_alike; r++) {
         tutti_loop loops[TUTTI_NDRIVERS];
         tutti_plan_list_loops(plan, r, &work, loops);
         const tutti_bucket_time own = add_up(plan, r, loops, seconds);

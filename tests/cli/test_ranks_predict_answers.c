@@ -95,12 +95,13 @@ static void the_screen_says_what_follows(void **state)
     "predict examples/resnet50/job.yaml --device v100 --topology @v100-25gbe --weak --ranks 8 --set model=alexnet-bn " \
     "--set data.shape=3,227,227 "
 
-/* What nobody has asked for is said, and what was said is what one gets; of a job that it does not go with nothing. */
+/* A job that shares no layer hears what sharing would take, and gets that time with the keys that it is told. A job
+ * whose keys exclude sharing hears nothing. A job that leaves the key out gets groups. */
 static void groups_that_would_share_a_layer_are_named(void **state)
 {
     (void)state;
     char step[64];
-    char *text = command_says(ALEXNET, 0, "Groups of ");
+    char *text = command_says(ALEXNET "--set parallel.layers=", 0, "Groups of ");
     const char *ms = strstr(text, "would take "), *keys = strstr(text, "--set parallel.groups=");
     assert_true(ms && keys);
     snprintf(step, sizeof step, " %.*s ", (int)strcspn(ms + 11, " "), ms + 11);
@@ -109,9 +110,12 @@ static void groups_that_would_share_a_layer_are_named(void **state)
     expect(command, 0, step);
     free(text);
     text = command_says(ALEXNET "--set optimiser.clip_norm=1", 0, "Exchange at 8 ranks");
-    assert_null(strstr(text, "Groups of "));
+    assert_null(strstr(text, "roups of 8 ranks share "));
     free(text);
-    expect(ALEXNET "--json -", 0, "\"shared_step_s\":");
+    expect(ALEXNET "--set parallel.layers= --json -", 0, "\"shared_step_s\":");
+    text = command_says(ALEXNET, 0, ", groups of 8 ranks share fc6");
+    assert_null(strstr(text, "would take "));
+    free(text);
 }
 
 /* Weights and batches of a device that says how much it holds; no kernel runs. */

@@ -129,7 +129,7 @@ static void predict_takes_rows_that_do_not_serve_every_count(void **state)
     snprintf(
         arguments, sizeof arguments,
         "predict examples/mlp.yaml --ranks 1,2,8 --topology star --set exchange.algorithm=split-rail,group=4 --set "
-        "kernels=reference --json %s",
+        "kernels=reference --set parallel.layers= --json %s",
         f->profile);
     expect(arguments, 0, "    2 exchange");
     FILE *file = fopen(f->profile, "r");

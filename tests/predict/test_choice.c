@@ -15,11 +15,26 @@ static const char job_text[] = "model: lenet\nbatch: 64\nsteps: 10\nkernels: ref
 static const char *const networks[] = {"star,bw=1Gb,lat=50us", "cluster,hosts=4,ranks=2,nic=1GbE", "@v100-10gbe"};
 enum { NNETWORKS = 3 };
 
-/* Kernels of so long each; the choice's text is the caller's. */
-static tutti_job_choice chosen_by(tutti_predict_memory *memory, const char *override, const char *line, int nranks,
-                                  double kernel_s)
+/* Gives every layer of a graph the kernel time at `arg`. */
+static tutti_status constant_times(const void *arg, const tutti_graph *graph, tutti_profile *out, tutti_failure *err)
 {
-    tutti_job *job = parse_job(job_text, override);
+    const double s = *(const double *)arg;
+    (void)err;
+    *out = (tutti_profile){.samples_per_call = graph->config.batch,
+                           .parts = tutti_graph_parts(graph),
+                           .nlayers = graph->model->nlayers,
+                           .update_s_per_element = 1e-9};
+    out->layers = TUTTI_ARENA_NEW(&out->arena, tutti_layer_time, out->nlayers);
+    for (int l = 0; l < out->nlayers; l++)
+        out->layers[l] = (tutti_layer_time){.name = "", .forward_s = s, .params_s = s, .data_s = s};
+    return TUTTI_OK;
+}
+
+/* Chooses with kernels that all take kernel_s. The caller frees the choice's text. */
+static tutti_job_choice chosen_in(const char *text, tutti_predict_memory *memory, const char *override,
+                                  const char *line, int nranks, double kernel_s)
+{
+    tutti_job *job = parse_job(text, override);
     tutti_topology t = parse_topology(line);
     tutti_topology_grow(&t, nranks);
     int32_t host_of[64];
@@ -29,19 +44,21 @@ static tutti_job_choice chosen_by(tutti_predict_memory *memory, const char *over
     tutti_failure err = {0};
     tutti_job_choice out;
     if (tutti_job_resolve(job, &seat, &r, &err)) fail_msg("%s", err.text);
-    tutti_profile profile = {
-        .samples_per_call = r.plan->samples_per_call, .nlayers = r.graph->model->nlayers, .update_s_per_element = 1e-9};
-    profile.layers = tutti_alloc(sizeof *profile.layers * (size_t)profile.nlayers);
-    for (int l = 0; l < profile.nlayers; l++)
-        profile.layers[l] =
-            (tutti_layer_time){.name = "", .forward_s = kernel_s, .params_s = kernel_s, .data_s = kernel_s};
-    if (tutti_job_choose(job, &(tutti_job_choice_by){.topology = &t, .profile = &profile, .memory = memory}, &r, &out,
-                         &err))
-        fail_msg("%s: %s", line, err.text);
-    free(profile.layers);
+    tutti_profile profile;
+    (void)constant_times(&kernel_s, r.graph, &profile, &err);
+    const tutti_job_choice_by by = {
+        .topology = &t, .profile = &profile, .profile_of = constant_times, .profile_arg = &kernel_s, .memory = memory};
+    if (tutti_job_choose(job, &by, &r, &out, &err)) fail_msg("%s: %s", line, err.text);
+    tutti_profile_release(&profile);
     tutti_resolved_release(&r);
     tutti_job_destroy(job);
     return out;
+}
+
+static tutti_job_choice chosen_by(tutti_predict_memory *memory, const char *override, const char *line, int nranks,
+                                  double kernel_s)
+{
+    return chosen_in(job_text, memory, override, line, nranks, kernel_s);
 }
 
 static tutti_job_choice chosen(const char *override, const char *line, int nranks, double kernel_s)
@@ -96,7 +113,8 @@ static void nothing_that_one_can_force_is_faster(void **state)
                                          "exchange.buckets=layer",
                                          "exchange.buckets=size",
                                          "exchange.order=ready",
-                                         "exchange.update_when=late"};
+                                         "exchange.update_when=late",
+                                         "parallel.layers="};
     for (int i = 0; i < NNETWORKS; i++) {
         const tutti_job_choice a = chosen(NULL, networks[i], 8, 1e-3);
         for (size_t k = 0; k < sizeof forced / sizeof *forced; k++) {
@@ -107,6 +125,40 @@ static void nothing_that_one_can_force_is_faster(void **state)
         }
         free(a.text);
     }
+}
+
+/* On slow links groups share the layer with most weights. Every key that conflicts with shared layers excludes them,
+ * and so does one host. */
+static void groups_share_layers_where_that_is_fastest(void **state)
+{
+    (void)state;
+    static const char *const conflicts[] = {
+        "parallel.layers=",
+        "exchange.update=replicated",
+        "exchange.update_when=early",
+        "optimiser.clip_norm=1",
+        "exchange.precision=f16",
+        "precision=bf16",
+        "method.name=local-sgd",
+        "accumulate=2",
+        "optimiser.groups.freeze=*=true,conv1=false",
+    };
+    const char *slow = "cluster,hosts=4,ranks=2,nic=1GbE";
+    const tutti_job_choice shared = chosen(NULL, slow, 8, 1e-4), apart = chosen(conflicts[0], slow, 8, 1e-4);
+    if (!strstr(shared.text, "parallel.layers=[\"") || !strstr(shared.text, "\nparallel.groups="))
+        fail_msg("nothing is shared: %s", shared.text);
+    assert_non_null(strstr(shared.words, ", groups of "));
+    assert_non_null(strstr(shared.text, "exchange.update=sharded\nexchange.update_when=late\n"));
+    if (shared.step_s > 0.99 * apart.step_s) fail_msg("%g s shared, %g s not shared", shared.step_s, apart.step_s);
+    free(shared.text), free(apart.text);
+    for (size_t i = 0; i < sizeof conflicts / sizeof *conflicts; i++) {
+        const tutti_job_choice c = chosen(conflicts[i], slow, 8, 1e-4);
+        if (c.words[0] && strstr(c.words, "groups of ")) fail_msg("%s: %s", conflicts[i], c.words);
+        free(c.text);
+    }
+    const tutti_job_choice host = chosen(NULL, "host,cores=8,cache=64MiB", 8, 1e-4);
+    assert_non_null(strstr(host.text, "parallel.layers=[]\n"));
+    free(host.text);
 }
 
 /* Nothing is hidden there, so that times of kernels, which a run has not measured, must not matter. */
@@ -159,7 +211,9 @@ static void words_name_both_algorithms_that_the_rule_goes_by(void **state)
                   {"star,bw=1Gb,lat=50us", 16, "direct, "},
                   {"cluster,hosts=4,ranks=2,nic=1GbE", 8, "split-rail"}};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-        const tutti_job_choice c = chosen("exchange.algorithm=rule", wanted[i].line, wanted[i].nranks, 1e-3);
+        const tutti_job_choice c = chosen_in("model: lenet\nbatch: 64\nsteps: 10\nkernels: reference\n"
+                                             "optimiser: {lr: 0.1}\nparallel: {layers: []}\n",
+                                             NULL, "exchange.algorithm=rule", wanted[i].line, wanted[i].nranks, 1e-3);
         if (strncmp(c.words, wanted[i].words, strlen(wanted[i].words)) != 0)
             fail_msg("%s, %d ranks: %s, not %s", wanted[i].line, wanted[i].nranks, c.words, wanted[i].words);
         free(c.text);
@@ -186,6 +240,7 @@ int main(void)
         cmocka_unit_test(equal_questions_have_equal_answers),
         cmocka_unit_test(what_is_remembered_changes_no_answer),
         cmocka_unit_test(nothing_that_one_can_force_is_faster),
+        cmocka_unit_test(groups_share_layers_where_that_is_fastest),
         cmocka_unit_test(on_a_host_it_does_not_matter_who_timed_the_kernels),
         cmocka_unit_test(what_is_fixed_stays_and_what_was_chosen_is_kept),
         cmocka_unit_test(words_name_both_algorithms_that_the_rule_goes_by),

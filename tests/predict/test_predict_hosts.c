@@ -19,7 +19,7 @@
 
 static const char job_text[] = "model: mlp\nbatch: 16\nsteps: 10\nkernels: reference\noptimiser: {lr: 0.1}\n"
                                "exchange: {algorithm: rule, buckets: size, order: ready, update: sharded, "
-                               "update_when: late}\n";
+                               "update_when: late}\nparallel: {layers: []}\n";
 
 /* For any rank count. */
 static tutti_job *job_with(const char *const *keys)

@@ -17,7 +17,8 @@
 
 #define JOB                                                                                                            \
     "model: convnet-bn\nbatch: 8\nsteps: 10\nkernels: reference\noptimiser: {lr: 0.1}\n"                               \
-    "exchange: {algorithm: rule, bucket_bytes: 1B, order: ready, update: sharded, update_when: late}\n"
+    "exchange: {algorithm: rule, bucket_bytes: 1B, order: ready, update: sharded, update_when: late}\n"                \
+    "parallel: {layers: []}\n"
 static const char job_text[] = JOB;
 
 /* 1 ms forward and 2 ms backward a layer; the first `nlayers` of the model, or all; notes: other lines. The path is the

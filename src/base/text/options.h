@@ -84,5 +84,7 @@ bool tutti_options_is_number(const char *text);
  * changed, or two swapped) are at most a third of the letters of the longer word, at least one and at most three; or
  * the known word begins with `word`, which has at least three letters. */
 const char *tutti_options_nearest(const char *word, const char *const *known, int nknown);
+/* Prints one text in quotes, as an item of a list. */
+void tutti_option_print_text(const char *text, tutti_strbuf *out);
 
 #endif

@@ -19,8 +19,6 @@ tutti_status tutti_option_read_texts(const tutti_field *field, const char *text,
 tutti_status tutti_option_list_texts(const tutti_field *field, const tutti_yaml_node *list, tutti_arena *arena,
                                      tutti_texts *out, tutti_failure *err);
 void tutti_option_print_texts(const tutti_field *field, const tutti_texts *texts, tutti_strbuf *out);
-/* Prints one text in quotes. */
-void tutti_option_print_text(const char *text, tutti_strbuf *out);
 /* Prints the value as YAML that reads back to the same value. */
 void tutti_option_print_value(const tutti_field *field, const void *target, tutti_strbuf *out);
 

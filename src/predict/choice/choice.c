@@ -9,6 +9,7 @@
 
 #include "../play/timeline.h"
 #include "../profile/profile.h"
+#include "choice_impl.h"
 #include "contestants.h"
 
 static const double ROUNDING = 1e-3; /* smaller gains count as equal */
@@ -254,18 +255,16 @@ static tutti_status make_base(search *s, tutti_failure *err)
 
 static bool is_open(const tutti_open_keys *open)
 {
-    return open->algorithm || open->buckets || open->order || open->update || open->update_when;
+    return open->algorithm || open->buckets || open->order || open->update || open->update_when || open->layers;
 }
 
-static tutti_status find(search *s, tutti_failure *err)
+static tutti_status find(search *s, bool brief, tutti_failure *err)
 {
     tutti_exchange_choice rule;
     tutti_contestants ways;
     tutti_status st = make_base(s, err);
-    const bool is_between_all = !st && tutti_plan_is_between_all(s->base);
-    /* the kept times refer to lists of members that belong to the plan */
-    if (!is_between_all) tutti_exchange_times_release(&s->memory->times);
-    if (!is_between_all || tutti_plan_is_async(s->base)) return st;
+    if (st || brief || tutti_plan_is_async(s->base)) return st;
+    if (!tutti_plan_is_between_all(s->base) && !s->q->graph->nsplit) return st;
     rule = *s->out; /* the rule has no cut */
     tutti_contestants_find(s->q, s->base, s->memory, &ways);
     play_ways(s, &ways);
@@ -307,26 +306,38 @@ static void recall(search *s)
     m->times.by_lines = true;
 }
 
-tutti_status tutti_choose_exchange(const tutti_choice_question *q, tutti_exchange_choice *out, tutti_failure *err)
+tutti_status tutti_choice_search(const tutti_choice_question *q, bool brief, tutti_exchange_choice *out,
+                                 tutti_failure *err)
 {
-    tutti_choice_memory own = {0};
-    search s = {.q = q, .memory = q->memory ? q->memory : &own, .out = out};
+    search s = {.q = q, .memory = q->memory, .out = out};
     *out = (tutti_exchange_choice){0};
-    tutti_status st = tutti_topology_fits(q->topology, q->config.nranks, err);
-    if (st || q->config.nranks == 1 || q->graph->nsplit || q->method->is_async || !is_open(&q->open)) return st;
     out->cut.values = tutti_alloc(sizeof *out->cut.values * (size_t)(q->graph->nparams + 1));
     take_profile(&s);
     recall(&s);
-    st = find(&s, err);
+    const tutti_status st = find(&s, brief, err);
     tutti_plan_destroy(s.base);
-    tutti_choice_memory_release(&own);
     free(s.layers);
     if (st) tutti_exchange_choice_release(out);
+    return st;
+}
+
+tutti_status tutti_choose_exchange(const tutti_choice_question *q, tutti_exchange_choice *out, tutti_failure *err)
+{
+    tutti_choice_memory own = {0};
+    tutti_choice_question remembering = *q;
+    *out = (tutti_exchange_choice){0};
+    tutti_status st = tutti_topology_fits(q->topology, q->config.nranks, err);
+    if (st || q->config.nranks == 1 || q->graph->nsplit || q->method->is_async || !is_open(&q->open)) return st;
+    if (!q->memory) remembering.memory = &own;
+    st = tutti_choice_search(&remembering, false, out, err);
+    if (!st && q->open.layers && out->is_chosen) tutti_choice_share(&remembering, out);
+    tutti_choice_memory_release(&own);
     return st;
 }
 
 void tutti_exchange_choice_release(tutti_exchange_choice *c)
 {
     free(c->cut.values);
+    free(c->shared);
     *c = (tutti_exchange_choice){0};
 }

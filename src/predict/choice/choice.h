@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* choice.h: chooses how a step's exchanges travel by predicted step time: algorithm, buckets, who updates and when, and
- * the order.
+/* choice.h: chooses how a step's exchanges travel by predicted step time: algorithm, buckets, who updates and when, the
+ * order, and which layers groups of ranks share.
  *
  * Every algorithm is simulated once for each collective that the method needs. Its times at other sizes are read from
  * lines (collective/simulate/events/flows.h). The few algorithms that may be the fastest are put into plans with
  * buckets of several kinds, and each plan is played (timeline.h). The fixed rule of tutti_plan_algorithms with buckets
  * of 1 MiB is always among these plans. It stays unless another plan is faster by more than the margin.
+ *
+ * Between hosts, up to TUTTI_EXACT_RANKS ranks, plans in which groups of ranks share the largest dense layers are
+ * searched in the same way (choice_shared.c). Such a plan is taken if it is faster by more than the margin.
  *
  * Nothing is measured and nothing is random: equal questions have equal answers. On a host, exchanges hide behind
  * nothing, so times of kernels do not matter. They are left out, and the answer is the same whoever measured them.
@@ -22,7 +25,13 @@
 /* The keys that the job leaves open. */
 typedef struct {
     bool algorithm, buckets, order, update, update_when;
+    bool layers; /* the layers that groups of ranks share, and the number of groups */
 } tutti_open_keys;
+
+/* Returns the times of the nodes of another graph of the same model, whose layers are shared. The caller releases
+ * *out. */
+typedef tutti_status tutti_choice_profile_of(const void *arg, const tutti_graph *graph, tutti_profile *out,
+                                             tutti_failure *err);
 
 /* Data that consecutive choices share: schedules and their times. Zero-initialise; release. A question about another
  * machine, another number of ranks, or sums of another kind makes it forget. */
@@ -43,6 +52,8 @@ typedef struct {
     tutti_plan_config config; /* the job's configuration; open keys have the values of the fixed rule */
     const tutti_profile *profile;
     const tutti_topology *topology;
+    tutti_choice_profile_of *profile_of; /* must be set if `open.layers` is */
+    const void *profile_arg;
     tutti_open_keys open;
     double margin;               /* a share of the step: a smaller gain does not replace the fixed rule */
     int most_fan_in;             /* excludes algorithms by which more ranks send to one rank of another host at a time;
@@ -57,6 +68,9 @@ typedef struct {
     int64_t bucket_bytes;                 /* in the units of tutti_plan_config; TUTTI_BUCKET_CUT: as `cut` says */
     tutti_reals cut;                      /* to be released by free(cut.values) */
     bool by_need, replicated, early;
+    const char **shared;  /* names of the layers that groups share; to be released by free; the names belong to the
+                          * question's model */
+    int nshared, ngroups; /* 0: no layer is shared */
     int nbuckets;
     int64_t largest;         /* bytes of the largest bucket */
     double step_s;           /* the predicted step; on a host without the time of kernels */

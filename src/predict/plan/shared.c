@@ -51,9 +51,11 @@ static tutti_status find_dense(const tutti_plan *plan, const tutti_profile *prof
     dense_layer *out = arg;
     for (int l = 0; l < g->model->nlayers; l++) {
         const tutti_kernel *k = &g->kernels[l];
-        if (strcmp(k->op->name, "dense") || k->params[0].shape.dim[0] * k->params[0].shape.dim[1] <= out->nweights)
-            continue;
-        out->nweights = k->params[0].shape.dim[0] * k->params[0].shape.dim[1];
+        if (strcmp(k->op->name, "dense")) continue;
+        const int parts = tutti_graph_split_of(g, l) < 0 ? 1 : tutti_graph_parts(g);
+        const int64_t nweights = parts * k->params[0].shape.dim[0] * k->params[0].shape.dim[1];
+        if (nweights <= out->nweights) continue;
+        out->nweights = nweights;
         snprintf(out->name, sizeof out->name, "%s", g->model->layers[l].name);
     }
     return TUTTI_OK;
@@ -77,8 +79,8 @@ const tutti_groups *tutti_predict_groups_at(int i, int nranks)
 
 /* ---- groups that are faster than the job's own plan ---- */
 
-/* Returns true if groups are to be tried. They are not for sums other than the job's, which would change more than
- * rounding, nor for a job that shares layers already. */
+/* Returns true if groups are to be tried: if the job says that no layer is shared. Where it says nothing, the choice
+ * has tried them. They are not tried for canonical sums, whose bits they would change. */
 static bool is_asked(const tutti_predict_question *q, const tutti_prediction *own)
 {
     return q->topology.kind != TUTTI_TOPOLOGY_HOST && q->options.device && own->nranks > 1 &&
@@ -109,7 +111,7 @@ void tutti_predict_shared(tutti_predict_question *q)
         q->shared, sizeof q->shared,
         "Groups of %d ranks that share %s would take %.3f ms, memory %+.1f MiB a rank: --set parallel.groups=%s --set "
         "%s. "
-        "Nothing is shared unless the job says so: sums are rounded otherwise, and samples travel (docs/hybrid.md).",
+        "The job says that no layer is shared. Sharing rounds sums otherwise, and samples travel (docs/hybrid.md).",
         own->nranks / best->n, layer, fastest.step_s * 1e3, (double)(fastest.memory.all - own->memory.all) / 1048576,
         best->text, with);
 }

@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../base/hash.h"
 #include "../../collective/simulate/events/flows.h"
 #include "../profile/profile.h"
 #include "action_cost.h"
@@ -133,6 +134,12 @@ static double begins(const player *p, const exchange_state *x)
     return p->plan->config.by_need ? fmax(p->lane, x->due) : x->due;
 }
 
+/* True if the plan has a loop beside. Without one no exchange is ever due. */
+static bool has_beside(const player *p)
+{
+    return p->loops[TUTTI_EACH_END].nactions > 0;
+}
+
 static bool comes_before(const player *p, int a, int b)
 {
     const exchange_state *x = &p->exchanges[a], *y = &p->exchanges[b];
@@ -145,7 +152,7 @@ static bool comes_before(const player *p, int a, int b)
 static int next_due(const player *p)
 {
     int next = NOTHING;
-    for (int i = 0; i < p->plan->nexchanges; i++)
+    for (int i = 0; has_beside(p) && i < p->plan->nexchanges; i++)
         if (p->exchanges[i].is_due && (next == NOTHING || comes_before(p, i, next))) next = i;
     return next;
 }
@@ -163,7 +170,7 @@ static void enter(player *p, exchange_state *x)
 static void find_due(player *p, int exchange)
 {
     exchange_state *told = &p->exchanges[exchange];
-    for (int i = 0; i < p->plan->nexchanges; i++) {
+    for (int i = 0; has_beside(p) && i < p->plan->nexchanges; i++) {
         exchange_state *x = &p->exchanges[i];
         if (x->first == NOTHING || (i != exchange && x->first != exchange)) continue;
         if (i == exchange) x->told = p->now;
@@ -391,16 +398,37 @@ static double load_of(const tutti_exchange_times *times, const tutti_profile *pr
     return has_free ? 0 : (double)times->plan->my_nsamples * profile->load_s_per_sample;
 }
 
-/* Plays each rank and returns the one that takes longest. */
+/* Returns a hash of the times of the exchanges in which a rank takes part, in the plan's order. */
+static uint64_t hash_times(const player *p, int rank)
+{
+    tutti_hasher *h = tutti_hasher_create();
+    for (int i = 0; i < p->plan->nexchanges; i++) {
+        const exchange_state *x = &p->exchanges[i];
+        const double times[] = {x->seconds, x->lower_s, x->transfer_s};
+        if (tutti_plan_place(&p->plan->exchanges[i], rank) >= 0) tutti_hasher_add(h, times, sizeof times);
+    }
+    return tutti_hasher_finish(h);
+}
+
+/* Plays each rank and returns the one that takes longest. Ranks that share layers all do the same, in exchanges of
+ * their own groups. If the exchanges of two such ranks take equally long, only the first rank is played. */
 static int slowest_play(const player *p, double load_s, tutti_prediction *out)
 {
     const tutti_plan *plan = p->plan;
-    int slowest = plan->config.rank;
+    const int nranks = tutti_plan_is_between_all(plan) ? 0 : plan->config.nranks;
+    uint64_t *played = tutti_alloc(sizeof *played * (size_t)(nranks + 1));
+    int slowest = plan->config.rank, nplayed = 0;
     *out = rank_play(*p, slowest, load_s);
-    for (int r = 0; r < plan->config.nranks && !tutti_plan_is_between_all(plan); r++) {
+    for (int r = 0; r < nranks; r++) {
+        int at = 0;
+        played[nplayed] = plan->graph->nsplit ? hash_times(p, r) : 0;
+        while (played[at] != played[nplayed]) at++;
+        if (plan->graph->nsplit && at < nplayed) continue;
+        nplayed++;
         const tutti_prediction own = rank_play(*p, r, load_s);
         if (own.step_s > out->step_s) *out = own, slowest = r;
     }
+    free(played);
     return slowest;
 }
 

@@ -451,3 +451,13 @@ void tutti_profile_release(tutti_profile *p)
     tutti_arena_release(&p->arena);
     *p = (tutti_profile){0};
 }
+
+void tutti_profile_copy(const tutti_profile *p, tutti_profile *out)
+{
+    *out = *p;
+    out->arena = (tutti_arena){0};
+    out->layers = TUTTI_ARENA_NEW(&out->arena, tutti_layer_time, p->nlayers + 1);
+    memcpy(out->layers, p->layers, sizeof *p->layers * (size_t)p->nlayers);
+    for (int l = 0; l < p->nlayers; l++)
+        if (p->layers[l].name) out->layers[l].name = tutti_arena_strdup(&out->arena, p->layers[l].name);
+}

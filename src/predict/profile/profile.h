@@ -39,6 +39,8 @@ int64_t tutti_profile_bytes(const tutti_graph *g);
  * a second, or four steps of a large network. TUTTI_ERR_FAILED if the machine lacks nbusy times tutti_profile_bytes. */
 tutti_status tutti_profile_measure(tutti_graph *const *graphs, int nbusy, tutti_profile *out, tutti_failure *err);
 void tutti_profile_release(tutti_profile *p);
+/* Copies a profile; the caller releases *out. */
+void tutti_profile_copy(const tutti_profile *p, tutti_profile *out);
 /* Multiplies all times of the profile by a factor, as for a slower machine. */
 void tutti_profile_stretch(tutti_profile *p, double factor);
 /* Multiplies all times but those of updates by a factor, as for a call with more samples. */

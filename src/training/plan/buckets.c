@@ -155,9 +155,15 @@ int tutti_plan_bucket_of(const tutti_plan *p, int param)
 {
     if (is_control(&p->graph->params[param])) return TUTTI_CONTROL_BUCKET;
     if (p->graph->params[param].is_frozen) return TUTTI_NO_BUCKET;
-    int b = p->nbuckets - 1;
-    while (p->buckets[b].offset > p->param_offset[param]) b--;
-    return b;
+    int first = 0, last = p->nbuckets - 1;
+    while (first < last) {
+        const int middle = (first + last + 1) / 2;
+        if (p->buckets[middle].offset > p->param_offset[param])
+            last = middle - 1;
+        else
+            first = middle;
+    }
+    return first;
 }
 
 const tutti_bucket *tutti_plan_bucket_at(const tutti_plan *p, int bucket)

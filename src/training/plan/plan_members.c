@@ -157,7 +157,8 @@ void tutti_plan_find_drivers(tutti_plan *p)
         p->is_paced |= tutti_action_paces(&loops[TUTTI_EACH_STEP].actions[i]);
     tutti_arena_reset(&work);
     for (int r = 0; r < p->config.nranks && !tutti_plan_is_between_all(p); r++) {
-        if (r == p->config.rank) continue;
+        /* ranks that share layers all have the same loops, with exchanges of their own groups */
+        if (r == p->config.rank || (p->graph->nsplit && !tutti_plan_is_spokesman(p, r))) continue;
         tutti_plan_list_loops(p, r, &work, loops);
         for (int d = 0; d < TUTTI_NDRIVERS; d++) p->other_loops |= (unsigned)(loops[d].nactions > 0) << d;
         note_drivers(p, r, loops);

@@ -202,19 +202,29 @@ tutti_status tutti_plan_make_schedule(const tutti_plan *p, const tutti_builder_r
 struct tutti_shelved {
     char algorithm[TUTTI_ALGORITHM_TEXT];
     tutti_builder_request request;
-    bool is_between_all, sums_once;
+    int32_t *members; /* NULL = all ranks */
+    int nmembers;
+    bool sums_once;
     tutti_prepared made;
 };
 
-/* Schedules between some ranks are made again: few plans have them, and the members would have to be compared. */
-static const tutti_prepared *find_shelved(const tutti_plan_shelf *shelf, const char *algorithm, bool sums_once,
-                                          const tutti_builder_request *r)
+static bool are_members(const struct tutti_shelved *s, const int32_t *members, int nmembers)
 {
+    if (!s->members || !members) return !s->members && !members;
+    return s->nmembers == nmembers && !memcmp(s->members, members, sizeof *members * (size_t)nmembers);
+}
+
+/* Returns the schedule that was made for the request and algorithm of `wanted`, for these members; NULL: there is
+ * none. */
+static const tutti_prepared *find_shelved(const tutti_plan_shelf *shelf, const struct tutti_shelved *wanted,
+                                          const int32_t *members, int nmembers)
+{
+    const tutti_builder_request *r = &wanted->request;
     for (int i = 0; i < shelf->n; i++) {
         const struct tutti_shelved *s = &shelf->list[i];
-        if (s->is_between_all && s->sums_once == sums_once && s->request.collective == r->collective &&
+        if (s->sums_once == wanted->sums_once && s->request.collective == r->collective &&
             s->request.in_place == r->in_place && s->request.of_slots == r->of_slots &&
-            !strcmp(s->algorithm, algorithm))
+            !strcmp(s->algorithm, wanted->algorithm) && are_members(s, members, nmembers))
             return &s->made;
     }
     return NULL;
@@ -224,24 +234,28 @@ tutti_status tutti_plan_take_schedule(const tutti_plan *p, const tutti_builder_r
                                       int nmembers, tutti_prepared *out, tutti_failure *err)
 {
     tutti_plan_shelf *shelf = p->config.shelf;
-    const char *algorithm = r->algorithm ? r->algorithm : "";
-    const bool once = sums_once(&p->config, r);
-    const tutti_prepared *found = shelf && !members ? find_shelved(shelf, algorithm, once, r) : NULL;
+    struct tutti_shelved own = {.request = *r, .nmembers = nmembers, .sums_once = sums_once(&p->config, r)};
+    snprintf(own.algorithm, sizeof own.algorithm, "%s", r->algorithm ? r->algorithm : "");
+    const tutti_prepared *found = shelf ? find_shelved(shelf, &own, members, nmembers) : NULL;
     if (found) *out = *found;
     if (found) return TUTTI_OK;
     const tutti_status st = tutti_plan_make_schedule(p, r, members, nmembers, out, err);
     if (st || !shelf) return st;
+    own.request.algorithm = NULL; /* the text belongs to the caller */
+    own.made = *out;
+    own.members = members ? tutti_alloc(sizeof *members * (size_t)(nmembers + 1)) : NULL;
+    if (members) memcpy(own.members, members, sizeof *members * (size_t)nmembers);
     shelf->list = tutti_grow(shelf->list, shelf->n, &shelf->room, sizeof *shelf->list);
-    struct tutti_shelved *s = &shelf->list[shelf->n++];
-    *s = (struct tutti_shelved){.request = *r, .is_between_all = !members, .sums_once = once, .made = *out};
-    s->request.algorithm = NULL; /* the text belongs to the caller */
-    snprintf(s->algorithm, sizeof s->algorithm, "%s", algorithm);
+    shelf->list[shelf->n++] = own;
     return TUTTI_OK;
 }
 
 void tutti_plan_shelf_release(tutti_plan_shelf *shelf)
 {
-    for (int i = 0; i < shelf->n; i++) tutti_prepared_release(&shelf->list[i].made);
+    for (int i = 0; i < shelf->n; i++) {
+        tutti_prepared_release(&shelf->list[i].made);
+        free(shelf->list[i].members);
+    }
     free(shelf->list);
     *shelf = (tutti_plan_shelf){0};
 }

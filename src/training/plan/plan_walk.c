@@ -42,11 +42,15 @@ void tutti_plan_count_copies(tutti_plan *p)
 
 /* ---- which bucket is read first ---- */
 
-static bool reads_bucket(const tutti_plan *p, const tutti_node *n, int bucket)
+/* Returns the first bucket that the node reads and that is not among `seen`; -1 = none. */
+static int next_read(const tutti_plan *p, const tutti_node *n, const bool *seen)
 {
-    for (int i = 0; i < n->nreads; i++)
-        if (n->reads[i].kind == TUTTI_DATUM_PARAM && tutti_plan_bucket_of(p, n->reads[i].index) == bucket) return true;
-    return false;
+    int next = -1;
+    for (int i = 0; i < n->nreads; i++) {
+        const int b = n->reads[i].kind == TUTTI_DATUM_PARAM ? tutti_plan_bucket_of(p, n->reads[i].index) : -1;
+        if (b >= 0 && !seen[b] && (next < 0 || b < next)) next = b;
+    }
+    return next;
 }
 
 static bool is_kernel(const tutti_node *n)
@@ -59,12 +63,10 @@ void tutti_plan_find_turns(tutti_plan *p)
 {
     int turn = 0;
     bool *seen = tutti_alloc((size_t)p->nbuckets);
-    for (int i = 0; i < p->graph->nnodes; i++)
-        for (int b = 0; b < p->nbuckets && is_kernel(&p->graph->nodes[i]); b++)
-            if (!seen[b] && reads_bucket(p, &p->graph->nodes[i], b)) {
-                seen[b] = true;
-                p->buckets[b].turn = turn++;
-            }
+    for (int i = 0; i < p->graph->nnodes; i++) {
+        const tutti_node *n = &p->graph->nodes[i];
+        for (int b; is_kernel(n) && (b = next_read(p, n, seen)) >= 0; p->buckets[b].turn = turn++) seen[b] = true;
+    }
     for (int b = 0; b < p->nbuckets; b++)
         if (!seen[b]) p->buckets[b].turn = turn++;
     free(seen);
@@ -117,11 +119,10 @@ static void ask(walker *w, void (*what)(tutti_plan_builder *, int), int bucket)
 
 static void before_kernel(walker *w, const tutti_node *n)
 {
-    for (int b = 0; b < w->plan->nbuckets; b++)
-        if (!w->seen[b] && reads_bucket(w->plan, n, b)) {
-            w->seen[b] = true;
-            ask(w, w->walk->before_reading, b);
-        }
+    for (int b; (b = next_read(w->plan, n, w->seen)) >= 0;) {
+        w->seen[b] = true;
+        ask(w, w->walk->before_reading, b);
+    }
 }
 
 static void pass_exchange(walker *w, int param, const turn *t)
