@@ -4,8 +4,10 @@
  * tests/must_fail/job_parallel_*.yaml. */
 #include "testing.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "job/job_choice.h"
 #include "job/job_fields.h"
 #include "job/resolve.h"
 
@@ -125,10 +127,53 @@ static void the_place_of_a_line_is_said_too(void **state)
     tutti_job_destroy(job);
 }
 
+/* Resolves a job that says nothing about shared layers, for a rank of eight on four hosts. */
+static void resolve_rank(const tutti_job *job, int rank, tutti_resolved *out)
+{
+    static const int32_t host_of[] = {0, 0, 1, 1, 2, 2, 3, 3};
+    tutti_failure err = {0};
+    const tutti_job_seat seat = {.rank = rank, .nranks = 8, .host_of = host_of};
+    if (tutti_job_resolve(job, &seat, out, &err)) fail_msg("%s", err.text);
+    assert_int_equal(tutti_graph_parts(out->graph), 1);
+}
+
+/* One rank chooses, another takes the choice: both have one plan, which is right. Without the choice the plan is the
+ * one before. */
+static void chosen_groups_make_one_plan_on_all_ranks(void **state)
+{
+    (void)state;
+    static const char open[] = "model: mlp\nbatch: 64\nsteps: 1\nranks: 8\noptimiser: {lr: 0.1}\nkernels: reference\n";
+    tutti_job *job = NULL;
+    tutti_resolved first, other;
+    tutti_topology t;
+    tutti_job_choice choice;
+    tutti_failure err = {0};
+    if (tutti_job_parse("job.yaml", open, sizeof open - 1, NULL, 0, &job, &err)) fail_msg("%s", err.text);
+    assert_true(tutti_job_shares_auto(job) && !tutti_job_shares(job));
+    if (tutti_topology_parse("cluster,hosts=4,ranks=2,nic=100Mb", &t, &err)) fail_msg("%s", err.text);
+    resolve_rank(job, 0, &first);
+    resolve_rank(job, 5, &other);
+    const uint64_t before = tutti_plan_hash(other.plan);
+    if (tutti_job_choose(job, &(tutti_job_choice_by){.topology = &t}, &first, &choice, &err)) fail_msg("%s", err.text);
+    assert_true(tutti_graph_parts(first.graph) > 1);
+    tutti_job *with = tutti_job_with(job, choice.text), *apart = tutti_job_with(job, "parallel.layers=[]\n");
+    assert_true(with && apart && tutti_job_shares(with) && !tutti_job_shares(apart));
+    if (tutti_job_replan(with, &other, &err)) fail_msg("%s", err.text);
+    assert_true(tutti_plan_hash(first.plan) == tutti_plan_hash(other.plan));
+    if (tutti_plan_check(other.plan, &err)) fail_msg("%s", err.text);
+    if (tutti_job_replan(apart, &other, &err)) fail_msg("%s", err.text);
+    assert_true(tutti_plan_hash(other.plan) == before);
+    free(choice.text);
+    tutti_job_forget(with), tutti_job_forget(apart);
+    tutti_resolved_release(&first), tutti_resolved_release(&other);
+    tutti_job_destroy(job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(groups_are_as_many_as_the_job_says),
+        cmocka_unit_test(chosen_groups_make_one_plan_on_all_ranks),
         cmocka_unit_test(auto_takes_what_brings_a_rank_least),
         cmocka_unit_test(the_balance_of_the_paper_is_at_two_groups),
         cmocka_unit_test(auto_passes_over_groups_that_cannot_share),
