@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_choice.c: chooses the keys of `exchange` and `parallel` that are auto by predicted step time. */
+/* job_choice.c: chooses the keys that are auto by predicted step time. */
 #include "job_choice.h"
 
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_choice.h: chooses the keys of `exchange` and `parallel` that are auto, by predicted step time (predict/choice/),
- * and puts them into the job as fixed values, which are part of the run's folder and of the plan's hash. Threads:
- * owner. */
+/* job_choice.h: chooses the keys that are auto by predicted step time, and fixes them in the job. The fixed values are
+ * part of the run's folder and of the plan's hash. Threads: owner. */
 #ifndef TUTTI_JOB_CHOICE_H
 #define TUTTI_JOB_CHOICE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* choice.h: chooses how a step's exchanges travel by predicted step time: algorithm, buckets, who updates and when, the
- * order, and which layers groups of ranks share.
+ * order, and shared layers.
  *
  * Every algorithm is simulated once for each collective that the method needs. Its times at other sizes are read from
  * lines (collective/simulate/events/flows.h). The few algorithms that may be the fastest are put into plans with

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* choice_impl.h: declarations that the files of src/predict/choice share. Threads: shared (pure). */
+/* choice_impl.h: the search of choice.c for its neighbours. Threads: shared (pure). */
 #ifndef TUTTI_CHOICE_IMPL_H
 #define TUTTI_CHOICE_IMPL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* choice_shared.c: chooses the dense layers that groups of ranks share, and the number of groups (docs/hybrid.md).
+/* choice_shared.c: chooses the dense layers that groups of ranks share, and the number of groups.
  *
  * A candidate is a size of groups with the largest dense layers that such a group can share: all, or for the best size
  * also one or two. Three plans of each candidate are played: by the fixed rule in both orders, and with the algorithm
