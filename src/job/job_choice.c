@@ -159,10 +159,11 @@ tutti_status tutti_job_replan(const tutti_job *job, tutti_resolved *r, tutti_fai
     tutti_plan_config config = tutti_job_plan_config(job, &seat);
     config.batch = now->batch;
     config.engine = now->engine;
+    config.method = now->method;
+    const tutti_method_row *method = tutti_method_find(job->method.name);
     tutti_graph *was = r->graph;
     tutti_status st = tutti_resolved_share(r, job, err);
-    const tutti_method_row *method = tutti_method_find(job->method.name);
-    config.method = r->graph->nsplit ? method->split : method->emitter;
+    if (r->graph != was) config.method = r->graph->nsplit ? method->split : method->emitter;
     if (!st) st = tutti_resolved_plan(r, &config, err);
     if (r->graph == was) return st;
     tutti_graph_destroy(st ? r->graph : was);
