@@ -42,8 +42,9 @@ LIMITS = (
     ("docs/*.md", 2000),
 )
 ALL_DOCS = 40000  # the most words of all pages under docs/ together, without generated ones
-# Pages whose blocks of code do not count: tests make and compare them (tools/howto.py, tools/page_commands.py).
-PROSE_ALONE = ("docs/howto/*.md", "docs/lessons/*.md")
+# Pages whose blocks of code do not count: tests make and compare them (tools/howto.py, tools/page_commands.py), or this
+# tool copies them from files (with_files).
+PROSE_ALONE = ("docs/howto/*.md", "docs/lessons/*.md", "docs/slurm.md")
 DOCUMENTS = ("*.md", "docs/*.md", "docs/*/*.md", "bench/RESULTS.md", "bench/*/NOTES.md", "bench/*/notes/*.md",
              "tests/*/NOTES.md")
 ELSEWHERE = ("src/graph/topo.cc", "bench/lab")  # what documents name that is not here
@@ -147,6 +148,12 @@ def check_commands(name, text, found, findings):
                 findings.append(f"{name}: 'tutti {' '.join(words)}': no flag {flag}")
 
 
+def with_files(root, text):
+    """The page with each block of code that stands below a line <!-- PATH --> made equal to that file."""
+    return re.sub(r"(?<=^<!-- )([\w./-]+)( -->\n```\w*\n).*?(?=^```$)",
+                  lambda m: m[1] + m[2] + read(os.path.join(root, m[1])), text, flags=re.M | re.S)
+
+
 def count_words(name, text):
     if any(fnmatch.fnmatch(name, pattern) for pattern in PROSE_ALONE):
         text = re.sub(r"^```.*?^```", "", re.sub(r"<!--.*?-->", "", text, flags=re.S), flags=re.M | re.S)
@@ -172,7 +179,9 @@ def main():
     root = next((arg for arg in args if not arg.startswith("--")), ".")
     findings, found = [], helps(program) if program else None
     commands, keys = os.path.join(root, "docs/commands.md"), os.path.join(root, "docs/keys.md")
+    slurm = os.path.join(root, "docs/slurm.md")
     made = {commands: commands_document(found), keys: keys_document(program)} if found else {}
+    made[slurm] = with_files(root, read(slurm))
     for path in made if write else ():
         with open(path, "w", encoding="utf-8") as out:
             out.write(made[path])
@@ -181,7 +190,7 @@ def main():
         name, text = os.path.relpath(path, root), read(path)
         check_places(root, name, text, findings)
         check_functions(root, name, text, findings)
-        if path not in made and found:
+        if path not in (commands, keys) and found:
             check_commands(name, text, found, findings)
     names = {os.path.relpath(path, root): path for path in documents}
     check_lengths({name: count_words(name, read(path)) for name, path in names.items()}, findings)

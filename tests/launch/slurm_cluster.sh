@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # slurm_cluster.sh: sourced: a Slurm of one node in a temporary folder, for as long as the script runs: own munge, own ports, so that a
 # real one on this machine is not touched. Slurm's daemons want root. Returns 77 from `slurm_start` where something is missing.
-# Sets SLURM_CONF for srun and sbatch. slurm_stop is to be trapped by the caller.
+# Sets SLURM_CONF for srun and sbatch. $slurm_partitions: more lines of slurm.conf. slurm_stop is to be trapped by the caller.
 slurm_need() {
     local what
     for what in munged slurmctld slurmd srun sbatch runuser python3; do
@@ -38,7 +38,7 @@ SlurmctldPort=$ctl
 SlurmdPort=$node
 SlurmUser=root
 AuthType=auth/munge
-AuthInfo=socket=$slurm_dir/munge/socket
+AuthInfo=socket=$slurm_dir/munge/socket,cred_expire=5
 CredType=cred/munge
 StateSaveLocation=$slurm_dir/state
 SlurmdSpoolDir=$slurm_dir/spool
@@ -52,9 +52,11 @@ JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
 MpiDefault=none
 ReturnToService=2
+SchedulerParameters=sched_interval=1,bf_interval=1
 SelectType=select/linear
 NodeName=$host NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN
-PartitionName=all Nodes=ALL Default=YES State=UP OverSubscribe=FORCE
+PartitionName=all Nodes=ALL Default=YES State=UP OverSubscribe=FORCE:8
+${slurm_partitions:-}
 CONF
     export SLURM_CONF=$slurm_dir/slurm.conf
     slurmctld -f "$SLURM_CONF"
@@ -71,7 +73,12 @@ CONF
 
 slurm_stop() {
     [ -n "${slurm_dir:-}" ] || return 0
-    local file pid
+    local file pid job
+    for job in $(squeue -h -o %A 2>/dev/null); do scancel --signal=KILL --full "$job"; scancel "$job"; done # a failed test has left them
+    for _ in $(seq 50); do
+        [ -n "$(squeue -h 2>/dev/null)" ] || break
+        sleep 0.1
+    done
     for file in slurmd.pid slurmctld.pid munge/pid; do
         pid=$(cat "$slurm_dir/$file" 2>/dev/null) && kill "$pid" 2>/dev/null
     done
