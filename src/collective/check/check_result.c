@@ -151,6 +151,7 @@ static bool prove_sum(tutti_checker *c, int32_t r, int32_t e, const tutti_cell *
         static const char *const words[] = {"lacks the contribution of %s", "holds a contribution of %s",
                                             "holds the contribution of %s twice"};
         snprintf(what, sizeof what, words[times], leaf);
+        if (c->source->sums_wrong) *c->source->sums_wrong = true;
         return wrong(c, r, e, cell, what);
     }
     if (!c->first_root[e]) c->first_root[e] = cell->value;

@@ -33,6 +33,8 @@ typedef struct {
      * *where, a slice of the same length in another buffer of that rank, which itself has memory of its own. NULL: no
      * buffer shares memory. */
     bool (*lies_in)(const void *owner, int32_t rank, int32_t buffer, tutti_slice *where);
+    bool *sums_wrong; /* set to true if a rank ends with a sum that lacks a contribution, or holds one too many; may be
+                       * NULL */
     const tutti_headway *headway; /* called now and then while the check runs, without counts; NULL = none */
 } tutti_part_source;
 

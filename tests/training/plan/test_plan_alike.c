@@ -11,9 +11,9 @@
 #include "method_world.h"
 #include "training/plan/prove/plan_alike.h"
 
-/* What is known of a plan by each way. */
+/* What is known of a plan by each way. refuted: a class was refused. */
 typedef struct {
-    bool alike, whole;
+    bool alike, whole, refuted;
 } verdicts;
 
 static void judge(const tutti_plan *p, int memory, tutti_loop_driver last, bool asks_whole, tutti_proved_keys *proved,
@@ -24,6 +24,7 @@ static void judge(const tutti_plan *p, int memory, tutti_loop_driver last, bool 
         v->alike = v->whole = false;
     } else {
         v->alike &= tutti_composition_prove_alike(&c, proved);
+        v->refuted |= proved->is_refuted;
         if (asks_whole) v->whole &= tutti_composition_check(&c, NULL) == TUTTI_OK;
     }
     tutti_composition_release(&c);
@@ -31,8 +32,9 @@ static void judge(const tutti_plan *p, int memory, tutti_loop_driver last, bool 
 
 static verdicts judge_plan(const tutti_plan *p, bool asks_whole)
 {
-    verdicts v = {true, true};
-    tutti_proved_keys proved = {0};
+    verdicts v = {true, true, false};
+    tutti_failure words = {0};
+    tutti_proved_keys proved = {.err = &words};
     for (int m = 0; m < p->nmemories; m++) {
         if (p->memories[m].holds != TUTTI_HOLDS_ALL || p->memories[m].role == TUTTI_ROLE_NUMBERS) continue;
         judge(p, m, TUTTI_EACH_PERIOD, asks_whole, &proved, &v);
@@ -169,12 +171,13 @@ static void make_mistake(draws *d, const tutti_plan *p)
     }
 }
 
-/* Whoever is proved by classes must be right by the whole, however many mistakes were made. */
+/* A plan that is proved by classes must be right by the whole, and a plan that a class refuses must be wrong by the
+ * whole, however many mistakes were made. */
 static void no_mistake_is_proved_that_the_whole_refuses(void **state)
 {
     (void)state;
     const int nmutants = getenv("TUTTI_LONG") ? 2000 : 60;
-    int nright = 0, nwrong = 0, nboth = 0;
+    int nright = 0, nwrong = 0, nboth = 0, nrefuted = 0;
     for (int i = 0; i < NPLANS; i++)
         for (int k = 0; k < nmutants; k++) {
             subject s;
@@ -183,10 +186,13 @@ static void no_mistake_is_proved_that_the_whole_refuses(void **state)
             for (int n = 1 + below(&d, 2); n > 0; n--) make_mistake(&d, s.plan);
             const verdicts v = judge_plan(s.plan, true);
             if (v.alike && !v.whole) fail_msg("plan %d, %s, mutant %d is proved by classes", i, plans[i].method, k);
-            nright += v.whole, nwrong += !v.whole, nboth += v.alike;
+            if (v.refuted && v.whole) fail_msg("plan %d, %s, mutant %d is refused by a class", i, plans[i].method, k);
+            nright += v.whole, nwrong += !v.whole, nboth += v.alike, nrefuted += v.refuted;
             destroy_plan(&s);
         }
-    print_message("%d mutants are wrong, %d are right all the same, %d of these by classes\n", nwrong, nright, nboth);
+    print_message("%d mutants are wrong, %d of these by a class; %d are right all the same, %d of these by classes\n",
+                  nwrong, nrefuted, nright, nboth);
+    assert_true(nrefuted > nwrong / 40);
     assert_true(nwrong > nmutants * NPLANS / 4 && nright > nmutants * NPLANS / 20 && nboth > nright / 2);
 }
 
@@ -195,6 +201,22 @@ static void no_mistake_is_proved_that_the_whole_refuses(void **state)
 static void leave_out(tutti_loop *l, tutti_action_kind kind, int exchange)
 {
     remove_action(l, find_action(l, kind, exchange, NULL));
+}
+
+/* Rank 0 of 24 does not update its slice of a bucket: the class says which element lacks a sum. */
+static void a_wrong_sum_of_many_ranks_is_refused_by_its_class(void **state)
+{
+    (void)state;
+    world w;
+    tutti_failure err = {0};
+    make(&w, "sync-sgd", (tutti_plan_config){.nranks = 24, .nstates = 1, .period = 1});
+    tutti_loop *step = &w.plan->loops[TUTTI_EACH_STEP];
+    step->actions[find_on_bucket(step, TUTTI_DO_APPLY, 2)].count = 0;
+    assert_true(judge_plan(w.plan, false).refuted);
+    assert_int_equal(tutti_plan_check(w.plan, &err), TUTTI_ERR_FAILED);
+    if (!strstr(err.text, "'s result, elements 112 to 115 (fc1.weight)") || !strstr(err.text, "lacks the contribution"))
+        fail_msg("%s", err.text);
+    destroy(&w);
 }
 
 /* One mistake of rank 0 among 16 ranks in groups of 8. */
@@ -284,6 +306,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(right_plans_are_proved_by_classes_alone),
         cmocka_unit_test(no_mistake_is_proved_that_the_whole_refuses),
+        cmocka_unit_test(a_wrong_sum_of_many_ranks_is_refused_by_its_class),
         cmocka_unit_test(one_wrong_rank_of_many_that_share_layers_is_refused_by_classes),
         cmocka_unit_test(ranks_that_wait_for_each_other_are_refused),
     };

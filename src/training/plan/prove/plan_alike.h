@@ -17,8 +17,10 @@
  * that all ranks come to an end. It is proved by playing all exchanges together. Each exchange ends when all its
  * members have begun it and said that it is ready and free, and not sooner.
  *
- * A plan that has no zones (exchanges of overlapping vectors), or with a class that is not proved, is proved as a
- * whole, and that proof writes the failure.
+ * The whole orders every two accesses that a class orders. So if a class has no race and a rank still ends with a wrong
+ * sum of its elements, the rank does in the whole, too, and the plan is refused. A plan that has no zones (exchanges of
+ * overlapping vectors), or with another class that is not proved, is proved as a whole, and that proof writes the
+ * failure.
  *
  * Threads: owner. */
 #ifndef TUTTI_PLAN_ALIKE_H
@@ -79,6 +81,8 @@ typedef struct {
 typedef struct {
     uint64_t *keys;
     int nkeys, capacity;
+    tutti_failure *err;           /* gets the counter-example of a class that is refused; NULL = no class is refused */
+    bool is_refuted;              /* a class was refused */
     const tutti_headway *headway; /* gets reports that the proof goes on */
 } tutti_proved_keys;
 
@@ -97,8 +101,11 @@ typedef struct {
 tutti_touched tutti_alike_touched(const tutti_alikes *a, const tutti_alike *k, const tutti_loop_step *s, int window);
 /* Returns the zone's number for an exchange; -1 = the exchange belongs to another zone. */
 int tutti_zone_place(const tutti_zone *z, int exchange);
-/* plan_alike_prove.c: tutti_alike_prove proves one class; tutti_alike_all_end proves that no rank waits for ever. */
+/* plan_alike_prove.c: tutti_alike_prove proves one class. tutti_alike_refute returns true if a rank ends with a wrong
+ * sum of the class, in the whole too, and writes the counter-example. tutti_alike_all_end proves that no rank waits for
+ * ever. */
 bool tutti_alike_prove(const tutti_alikes *a, const tutti_alike *k);
+bool tutti_alike_refute(const tutti_alikes *a, const tutti_alike *k, tutti_failure *err);
 bool tutti_alike_all_end(const tutti_alikes *a);
 
 #endif

@@ -81,33 +81,93 @@ static void place_vector(const tutti_alikes *a, const tutti_zone *z, tutti_plan_
     x->count = is_part ? (z->last - z->first) / count : 1;
 }
 
-bool tutti_alike_prove(const tutti_alikes *a, const tutti_alike *k)
+/* Makes the composition of a class, and the plan of its zone's exchanges. The caller releases own->arena. */
+static void make_class(const tutti_alikes *a, const tutti_alike *k, tutti_plan *plan, tutti_composition *own)
 {
     const tutti_zone *z = &a->zones[k->zone];
     const tutti_composition *c = a->c;
-    tutti_plan plan = *c->plan;
-    tutti_composition own = *c;
-    own.arena = (tutti_arena){0};
-    own.plan = &plan;
-    plan.nexchanges = z->nexchanges;
-    plan.exchanges = TUTTI_ARENA_NEW(&own.arena, tutti_plan_exchange, z->nexchanges + 1);
-    own.ninvocations = TUTTI_ARENA_NEW(&own.arena, int, z->nexchanges + 1);
-    own.most_invocations = 0;
+    *plan = *c->plan;
+    *own = *c;
+    own->arena = (tutti_arena){0};
+    own->plan = plan;
+    plan->nexchanges = z->nexchanges;
+    plan->exchanges = TUTTI_ARENA_NEW(&own->arena, tutti_plan_exchange, z->nexchanges + 1);
+    own->ninvocations = TUTTI_ARENA_NEW(&own->arena, int, z->nexchanges + 1);
+    own->most_invocations = 0;
     for (int i = 0; i < z->nexchanges; i++) {
-        plan.exchanges[i] = c->plan->exchanges[z->exchanges[i]];
-        place_vector(a, z, &plan.exchanges[i]);
-        own.ninvocations[i] = c->ninvocations[z->exchanges[i]];
-        if (own.ninvocations[i] > own.most_invocations) own.most_invocations = own.ninvocations[i];
+        plan->exchanges[i] = c->plan->exchanges[z->exchanges[i]];
+        place_vector(a, z, &plan->exchanges[i]);
+        own->ninvocations[i] = c->ninvocations[z->exchanges[i]];
+        if (own->ninvocations[i] > own->most_invocations) own->most_invocations = own->ninvocations[i];
     }
-    tutti_composition_number(&own);
-    tutti_unrolled *loops = TUTTI_ARENA_NEW(&own.arena, tutti_unrolled, c->nranks);
-    for (int r = 0; r < c->nranks; r++) take_loop(a, k, &own, r, &loops[r]);
-    own.loops = loops;
-    own.owes_nothing = !z->is_owed;
-    own.owed_parts = z->shared && c->last < TUTTI_EACH_TEST ? z->shared : 1;
+    tutti_composition_number(own);
+    tutti_unrolled *loops = TUTTI_ARENA_NEW(&own->arena, tutti_unrolled, c->nranks);
+    for (int r = 0; r < c->nranks; r++) take_loop(a, k, own, r, &loops[r]);
+    own->loops = loops;
+    own->zone = (tutti_stretch){z->first, z->last};
+    own->owes_nothing = !z->is_owed;
+    own->owed_parts = z->shared && c->last < TUTTI_EACH_TEST ? z->shared : 1;
+}
+
+bool tutti_alike_prove(const tutti_alikes *a, const tutti_alike *k)
+{
+    tutti_plan plan;
+    tutti_composition own;
+    make_class(a, k, &plan, &own);
     const bool holds = tutti_composition_check(&own, NULL) == TUTTI_OK;
     tutti_arena_release(&own.arena);
     return holds;
+}
+
+/* True if the whole owes what is wanted of the class: of each rank all its elements or, if `parts` is not 1, the rank's
+ * part of the zone. */
+static bool is_owed(const tutti_alikes *a, const tutti_alike *k, int parts)
+{
+    const tutti_zone *z = &a->zones[k->zone];
+    const int64_t n = z->last - z->first;
+    bool all = true;
+    for (int r = 0; r < a->c->nranks && all; r++) {
+        const int part = tutti_plan_position(a->c->plan, r);
+        const int64_t first = parts > 1 ? z->first + part * n / parts : k->first;
+        const int64_t last = parts > 1 ? z->first + (part + 1) * n / parts : k->last;
+        tutti_stretch owed;
+        all = false;
+        for (int i = 0; !all && tutti_composition_owed(a->c, r, i, &owed); i++)
+            all = owed.first <= first && last <= owed.last;
+    }
+    return all;
+}
+
+/* Returns the parts of the zone's vector in which the class lies. */
+static tutti_slice parts_of_class(const tutti_zone *z, const tutti_alike *k)
+{
+    const int64_t n = z->last - z->first, of = z->nparts;
+    int64_t first = 0, last = of;
+    while ((first + 1) * n / of <= k->first - z->first) first++;
+    while ((last - 1) * n / of >= k->last - z->first) last--;
+    return (tutti_slice){0, 0, (int32_t)first, (int32_t)(last - first), (int32_t)of};
+}
+
+bool tutti_alike_refute(const tutti_alikes *a, const tutti_alike *k, tutti_failure *err)
+{
+    const tutti_zone *z = &a->zones[k->zone];
+    const bool is_whole = k->first == z->first && k->last == z->last;
+    tutti_plan plan;
+    tutti_composition own;
+    tutti_failure words = {0};
+    tutti_refutation result = {.class = {k->first, k->last}};
+    if (z->window || (z->shared && !is_whole)) return false;
+    make_class(a, k, &plan, &own);
+    if (!z->shared) result.owed = parts_of_class(z, k);
+    own.refutation = &result;
+    bool refuted =
+        is_owed(a, k, own.owed_parts) && tutti_composition_check(&own, &words) && result.sums_wrong && !result.misses;
+    own.refutation = NULL;
+    own.owes_nothing = true; /* what is left of the check is that nothing races */
+    refuted = refuted && !tutti_composition_check(&own, NULL);
+    tutti_arena_release(&own.arena);
+    if (refuted) tutti_fail(err, TUTTI_ERR_FAILED, "%s", words.text);
+    return refuted;
 }
 
 /* ---- no rank waits for ever ---- */

@@ -215,6 +215,11 @@ static bool owed(const void *owner, int32_t rank, int32_t i, tutti_slice *out)
     const tutti_composition *c = owner;
     tutti_stretch stretch;
     if (c->owes_nothing || (c->loops && i > 0)) return false;
+    if (c->refutation && c->refutation->owed.of) {
+        *out = c->refutation->owed;
+        out->rank = rank;
+        return true;
+    }
     if (c->loops) {
         *out = (tutti_slice){rank, 0, c->owed_parts > 1 ? tutti_plan_position(c->plan, rank) : 0, 1, c->owed_parts};
         return true;
@@ -239,11 +244,12 @@ tutti_status tutti_composition_check(tutti_composition *c, tutti_failure *err)
                                       .release = tutti_part_release,
                                       .owner = c,
                                       .headway = c->headway,
+                                      .sums_wrong = c->refutation ? &c->refutation->sums_wrong : NULL,
                                       .leaves_a_rank = tutti_plan_naccumulated(&c->plan->config),
                                       .inputs_are_symbols = c->plan->graph->nsplit > 0,
                                       .owed = c->plan->graph->nsplit || c->owes_nothing ? owed : NULL,
                                       .describe_step = c->loops ? NULL : tutti_plan_describe_step,
-                                      .describe_cell = c->loops ? NULL : tutti_plan_describe_cell};
+                                      .describe_cell = tutti_plan_describe_cell};
     tutti_check_report report = {0};
     if (st == TUTTI_OK) st = tutti_check_source(&source, &report, err);
     if (st == TUTTI_OK && !report.agree && c->head.collective == TUTTI_ALLREDUCE)
@@ -261,7 +267,9 @@ static tutti_status check_result(const tutti_plan *p, int memory, tutti_loop_dri
     tutti_composition c;
     tutti_status st = tutti_composition_create(&c, p, memory, last, err);
     c.headway = proved->headway;
-    if (!st && !tutti_composition_prove_alike(&c, proved)) st = tutti_composition_check(&c, err);
+    proved->err = err;
+    if (!st && !tutti_composition_prove_alike(&c, proved))
+        st = proved->is_refuted ? TUTTI_ERR_FAILED : tutti_composition_check(&c, err);
     tutti_composition_release(&c);
     return st;
 }

@@ -235,7 +235,8 @@ static void add_action_edges(const tutti_plan *p, int rank, edge_list *e)
 {
     tutti_arena arena = {0};
     tutti_loop loops[TUTTI_NDRIVERS];
-    tutti_plan_list_loops(p, rank, &arena, loops);
+    memcpy(loops, p->loops, sizeof loops);
+    if (rank != p->config.rank) tutti_plan_list_loops(p, rank, &arena, loops);
     for (int d = 0; d < TUTTI_NDRIVERS; d++)
         for (int i = 0; i < loops[d].nactions; i++) {
             const tutti_action *a = &loops[d].actions[i];

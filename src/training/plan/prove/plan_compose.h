@@ -48,6 +48,19 @@
 #include "../../../collective/check/check_source.h"
 #include "../plan_impl.h"
 
+/* A range of elements of a memory, in the index space. */
+typedef struct {
+    int64_t first, last;
+} tutti_stretch;
+
+/* A check of a class that is to show that the whole is wrong (plan_alike.h). */
+typedef struct {
+    tutti_stretch class; /* the elements of the class */
+    tutti_slice owed;    /* the parts of the zone's vector in which they lie; `of` 0 = what the class owes */
+    bool sums_wrong;     /* the result: see tutti_part_source */
+    bool misses;         /* the result: the counter-example is of no element of the class */
+} tutti_refutation;
+
 /* One run of a loop. */
 typedef struct {
     tutti_loop_driver driver;
@@ -110,6 +123,8 @@ typedef struct {
     /* For one class of elements (plan_alike.h): what each rank does with them, as parts of the exchanges' vector; NULL
      * = the composition is for all elements. */
     const tutti_unrolled *loops;
+    tutti_stretch zone;           /* elements of the packed vector that this vector holds */
+    tutti_refutation *refutation; /* NULL = the class is to be proved */
     bool owes_nothing;
     int owed_parts; /* number of parts of the class's vector; a rank owes one of them. 1: a rank owes all */
     tutti_arena arena;
@@ -159,10 +174,6 @@ static inline int tutti_composition_copies(const tutti_composition *c, int memor
     return m->role == TUTTI_ROLE_ACTIVATIONS ? 0 : m->copies;
 }
 
-/* A range of elements of a memory, in the index space. */
-typedef struct {
-    int64_t first, last;
-} tutti_stretch;
 /* Writes the i-th stretch of the index space in which a rank must hold, after all runs, what is declared. False: there
  * are no more. */
 bool tutti_composition_owed(const tutti_composition *c, int rank, int i, tutti_stretch *out);

@@ -88,13 +88,25 @@ static void name_buffer(const tutti_composition *c, int rank, int buffer, tutti_
     tutti_strbuf_puts(sb, "scratch of an exchange");
 }
 
+/* Returns the element of the index space at which a slice begins. */
+static int64_t element_at(const tutti_composition *c, const tutti_slice *s)
+{
+    if (c->loops) return c->zone.first + s->first * (c->zone.last - c->zone.first) / s->of;
+    return c->edges[(int64_t)s->first * (c->nedges - 1) / s->of];
+}
+
 void tutti_plan_describe_cell(const void *owner, const tutti_slice *begin, const tutti_slice *end, char *out,
                               size_t size)
 {
     const tutti_composition *c = owner;
     const tutti_plan *p = c->plan;
-    const int64_t first = c->edges[(int64_t)begin->first * (c->nedges - 1) / begin->of];
-    const int64_t last = c->edges[(int64_t)end->first * (c->nedges - 1) / end->of];
+    int64_t first = element_at(c, begin), last = element_at(c, end);
+    if (c->refutation) {
+        const tutti_stretch own = c->refutation->class;
+        first = first > own.first ? first : own.first;
+        last = last < own.last ? last : own.last;
+        c->refutation->misses |= first >= last;
+    }
     const char *param = first < p->total ? "padding" : "all of them";
     tutti_strbuf sb = {0};
     for (int i = 0; i < p->control.first_param; i++) {
