@@ -96,26 +96,22 @@ static void a_burst_is_one_wish(void **state)
     expect(words, 0, "whole");
 }
 
-/* Every signal of batch systems is the same wish; the exit code says which came. The command goes on afterwards. */
-static void each_signal_of_a_queue_saves(void **state)
+/* A warning that few programs know; the other signals have tests of their own. The command goes on afterwards. */
+static void sigusr2_saves_too(void **state)
 {
-    static const int signals[] = {SIGTERM, SIGUSR1, SIGUSR2, SIGHUP};
     const run_folder *f = *state;
-    char words[512], said[80];
+    char words[512], out[80];
     command(f, "--ranks 2 --set data.set=digits --set data.train_samples=640 --set data.test_samples=64", words);
+    snprintf(out, sizeof out, "%s/out", f->dir);
     long before = 0;
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+    for (int i = 0; i < 2; i++) {
         const spawned_run r = run_start(f, "queue", words);
-        snprintf(said, sizeof said, "%s/out", f->dir);
-        assert_true(run_until_step(&r, said, before + 20));
-        kill(r.pid, signals[i]);
-        snprintf(said, sizeof said, "stopped by signal %d at step", signals[i]);
-        expect_end(&r, 128 + signals[i], said);
-        snprintf(said, sizeof said, "%s/out", f->dir);
-        const long now = run_step(said);
-        assert_true(now > before);
-        before = now;
-        run_expect_checkpoint(f, said);
+        assert_true(run_until_step(&r, out, before + 20));
+        kill(r.pid, SIGUSR2);
+        expect_end(&r, 128 + SIGUSR2, "stopped by signal 12 at step");
+        run_expect_checkpoint(f, out);
+        assert_true(run_step(out) > before);
+        before = run_step(out);
     }
 }
 
@@ -124,12 +120,13 @@ typedef struct {
     spawned_run run;
     pid_t ranks[SPAWNED_MAX_RANKS];
     pid_t still;
+    const char *name; /* of its folder */
 } held_run;
 
-static bool is_in_a_checkpoint(const run_folder *f)
+static bool is_in_a_checkpoint(const run_folder *f, const char *name)
 {
     char path[100];
-    snprintf(path, sizeof path, "%s/out/checkpoints", f->dir);
+    snprintf(path, sizeof path, "%s/%s/checkpoints", f->dir, name);
     DIR *d = opendir(path);
     bool found = false;
     for (const struct dirent *e; d && !found && (e = readdir(d));) found = strstr(e->d_name, ".tmp") != NULL;
@@ -137,75 +134,106 @@ static bool is_in_a_checkpoint(const run_folder *f)
     return found;
 }
 
-/* Stops rank 0 within a checkpoint, or rank 1 anywhere. */
-static held_run hold(const run_folder *f, bool in_checkpoint)
+static held_run start_to_hold(const run_folder *f, const char *name)
 {
-    held_run h;
-    char words[512];
-    command(f,
-            "--ranks 2 --fresh --set data.set=digits --set data.train_samples=640 --set data.test_samples=64 "
-            "--set checkpoint.every_steps=1",
-            words);
-    h.run = run_start(f, in_checkpoint ? "saves" : "steps", words);
-    wait_for(h.run.log, " step 5/");
-    assert_int_equal(run_ranks(&h.run, h.ranks), 2);
-    h.still = h.ranks[in_checkpoint ? 0 : 1];
+    char words[600], path[160];
+    snprintf(words, sizeof words,
+             "train %s --out %s/%s --ranks 2 --set data.set=digits --set data.train_samples=640 --set "
+             "data.test_samples=64 --set checkpoint.every_steps=1",
+             run_file(f, "job.yaml", job, path), f->dir, name);
+    return (held_run){.name = name, .run = run_start(f, name, words)};
+}
+
+/* Stops rank 0 within a checkpoint, or rank 1 anywhere. */
+static void hold(const run_folder *f, held_run *h, bool in_checkpoint)
+{
+    wait_for(h->run.log, " step 5/");
+    assert_int_equal(run_ranks(&h->run, h->ranks), 2);
+    h->still = h->ranks[in_checkpoint ? 0 : 1];
     for (int i = 0; i < 10000; i++, tutti_clock_sleep_s(2e-4)) {
-        if (in_checkpoint && !is_in_a_checkpoint(f)) continue;
-        assert_int_equal(kill(h.still, SIGSTOP), 0);
+        if (in_checkpoint && !is_in_a_checkpoint(f, h->name)) continue;
+        assert_int_equal(kill(h->still, SIGSTOP), 0);
         tutti_clock_sleep_s(0.01);
-        if (!in_checkpoint || is_in_a_checkpoint(f)) return h;
-        kill(h.still, SIGCONT);
+        if (!in_checkpoint || is_in_a_checkpoint(f, h->name)) return;
+        kill(h->still, SIGCONT);
     }
     fail_msg("no checkpoint was met");
-    return h;
 }
 
-/* The warning, then SIGTERM at the time limit, to the launcher and to each rank. */
-static void a_term_after_a_warning_does_not_cut_the_save(void **state)
+/* The signal comes to the launcher and to each rank. */
+static void send(const held_run *h, int signal)
 {
-    const run_folder *f = *state;
-    for (int in_checkpoint = 0; in_checkpoint < 2; in_checkpoint++) {
-        const int warning = in_checkpoint ? SIGHUP : SIGUSR1;
-        char said[80];
-        const held_run h = hold(f, in_checkpoint);
-        for (int signal = warning; signal; signal = signal == warning ? SIGTERM : 0) {
-            kill(h.run.pid, signal);
-            for (int r = 0; r < 2; r++) kill(h.ranks[r], signal);
-            tutti_clock_sleep_s(signal == warning ? 1.2 : 0.1);
-        }
-        kill(h.still, SIGCONT);
-        snprintf(said, sizeof said, "stopped by signal %d at step", warning);
-        expect_end(&h.run, 128 + warning, said);
-        snprintf(said, sizeof said, "%s/out", f->dir);
-        run_expect_checkpoint(f, said);
-    }
+    kill(h->run.pid, signal);
+    for (int r = 0; r < 2; r++) kill(h->ranks[r], signal);
 }
 
-static void a_second_term_ends_at_once(void **state)
+static void expect_saved(const run_folder *f, const held_run *h, int signal)
 {
-    const run_folder *f = *state;
-    const held_run h = hold(f, false);
-    kill(h.ranks[0], SIGTERM);
-    tutti_clock_sleep_s(1.2);
-    kill(h.ranks[0], SIGTERM);
-    tutti_clock_sleep_s(0.1);
-    kill(h.still, SIGCONT);
-    expect_end(&h.run, 143, "");
-    char *log = run_log(&h.run);
+    char said[80];
+    kill(h->still, SIGCONT);
+    snprintf(said, sizeof said, "stopped by signal %d at step", signal);
+    expect_end(&h->run, 128 + signal, said);
+    snprintf(said, sizeof said, "%s/%s", f->dir, h->name);
+    run_expect_checkpoint(f, said);
+}
+
+static void expect_not_saved(const held_run *h, int signal)
+{
+    kill(h->still, SIGCONT);
+    expect_end(&h->run, 128 + signal, "");
+    char *log = run_log(&h->run);
     if (strstr(log, "stopped by signal")) fail_msg("not at once: %s", log);
     free(log);
 }
 
-static void an_interrupt_ends_at_once_while_it_saves(void **state)
+/* Saves that are held up meet a second signal after more than a second. */
+static void a_term_after_a_warning_does_not_cut_the_save_and_a_second_term_does(void **state)
 {
     const run_folder *f = *state;
-    const held_run h = hold(f, false);
-    kill(h.run.pid, SIGTERM);
+    held_run warned = start_to_hold(f, "warned"), saving = start_to_hold(f, "saving"),
+             asked = start_to_hold(f, "asked");
+    hold(f, &warned, false);
+    hold(f, &saving, true);
+    hold(f, &asked, false);
+    send(&warned, SIGUSR1);
+    send(&saving, SIGHUP);
+    kill(asked.ranks[0], SIGTERM);
+    tutti_clock_sleep_s(1.2);
+    send(&warned, SIGTERM);
+    send(&saving, SIGTERM);
+    kill(asked.ranks[0], SIGTERM);
+    tutti_clock_sleep_s(0.1);
+    expect_not_saved(&asked, SIGTERM);
+    expect_saved(f, &warned, SIGUSR1);
+    expect_saved(f, &saving, SIGHUP);
+}
+
+static void an_interrupt_ends_at_once_while_it_saves(void **state)
+{
+    held_run h = start_to_hold(*state, "interrupted");
+    hold(*state, &h, false);
+    send(&h, SIGTERM);
     tutti_clock_sleep_s(0.1);
     kill(h.run.pid, SIGINT);
-    kill(h.still, SIGCONT);
-    expect_end(&h.run, 130, "");
+    expect_not_saved(&h, SIGINT);
+}
+
+/* Signals that still come when all is saved do not change the exit code. */
+static void repetitions_until_the_end_are_one_wish(void **state)
+{
+    const run_folder *f = *state;
+    char words[512];
+    siginfo_t ended = {0};
+    command(f, "--ranks 2 --set data.set=digits --set data.train_samples=640 --set data.test_samples=64", words);
+    held_run h = {.run = run_start(f, "flood", words)};
+    wait_for(h.run.log, " step 5/");
+    assert_int_equal(run_ranks(&h.run, h.ranks), 2);
+    send(&h, SIGUSR1);
+    for (const double until = tutti_clock_s() + 0.9; tutti_clock_s() < until && !ended.si_pid;) {
+        waitid(P_PID, (id_t)h.run.pid, &ended, WEXITED | WNOHANG | WNOWAIT);
+        send(&h, SIGTERM);
+    }
+    expect_end(&h.run, 128 + SIGUSR1, "stopped by signal 10 at step");
 }
 
 static void a_hang_up_ends_any_command(void **state)
@@ -265,10 +293,10 @@ int main(void)
         TEST_WITH_FOLDER(while_data_are_made_it_ends_at_once),
         TEST_WITH_FOLDER(a_test_that_takes_long_is_left_and_the_step_is_saved),
         TEST_WITH_FOLDER(a_burst_is_one_wish),
-        TEST_WITH_FOLDER(each_signal_of_a_queue_saves),
-        TEST_WITH_FOLDER(a_term_after_a_warning_does_not_cut_the_save),
-        TEST_WITH_FOLDER(a_second_term_ends_at_once),
+        TEST_WITH_FOLDER(sigusr2_saves_too),
+        TEST_WITH_FOLDER(a_term_after_a_warning_does_not_cut_the_save_and_a_second_term_does),
         TEST_WITH_FOLDER(an_interrupt_ends_at_once_while_it_saves),
+        TEST_WITH_FOLDER(repetitions_until_the_end_are_one_wish),
         TEST_WITH_FOLDER(a_hang_up_ends_any_command),
         TEST_WITH_FOLDER(a_hang_up_that_was_ignored_stays_so),
         TEST_WITH_FOLDER(svm_train_ends_too),

@@ -67,11 +67,11 @@ is_at_the_stall() { # NAME
     grep -q "step 190/" "$dir/$1.log" 2>/dev/null
 }
 
-# A requeued job waits for cred_expire seconds, two minutes by default. Two seconds are enough for Slurm's clock, which counts whole ones.
+# A requeued job waits for cred_expire seconds, two minutes by default. One second is enough: Slurm's clock counts whole ones.
 hurry() {
     local job
     for job in $(squeue -h -t PD -o '%A %r' | awk '/BeginTime/ {print $1}'); do
-        [[ " ${hurried:-} " == *" $job "* ]] || { scontrol update JobId="$job" StartTime=now+2 && hurried="${hurried:-} $job"; }
+        [[ " ${hurried:-} " == *" $job "* ]] || { scontrol update JobId="$job" StartTime=now+1 && hurried="${hurried:-} $job"; }
     done
 }
 
@@ -89,10 +89,8 @@ expect_interrupted() { # NAME SIGNAL HASH: saved at the signal, went on from the
     grep -q "ExitCode=0:0" <(scontrol show job "${ids[$1]}") || complain "$1" "$(scontrol show job "${ids[$1]}" | grep ExitCode)"
 }
 
-train_undisturbed() { # SEED OPTIONS...
-    local seed=$1
-    shift
-    "$tutti" train "$dir/job.yaml" --ranks 2 --seed "$seed" --out "$dir/plain$seed" --quiet | awk '{print $2}'
+train_undisturbed() { # SEED
+    "$tutti" train "$dir/job.yaml" --ranks 2 --seed "$1" --out "$dir/plain$1" --quiet | awk '{print $2}'
 }
 
 slurm_partitions="PreemptType=preempt/partition_prio
@@ -104,14 +102,14 @@ slurm_start >"$dir/start"
 code=$?
 [ $code = 0 ] || { cat "$dir/start"; exit $code; }
 export PATH=$dir/bin:$PATH
-hash=$(train_undisturbed 1)
-hash2=$(train_undisturbed 2)
 
 interrupt_by_hand() {
     submit requeue "$scripts/requeue.sh" "$dir/job.yaml" --out "$dir/requeue"
     submit warn-shell "$scripts/warn-shell.sh" "$dir/job.yaml" --out "$dir/warn-shell"
     submit warn-step --nodes=1 --overcommit "$scripts/warn-step.sh" "$dir/job.yaml" --out "$dir/warn-step"
     submit pool --array=1-2 --output="$dir/pool%a.log" "$scripts/pool.sh" "$dir/job.yaml" "$dir/pool"
+    hash=$(train_undisturbed 1)
+    hash2=$(train_undisturbed 2)
     local name
     for name in requeue warn-shell warn-step pool1 pool2; do wait_until "$name at the stall" is_at_the_stall $name; done
     ids[pool1]=${ids[pool]}_1 ids[pool2]=${ids[pool]}_2
@@ -189,6 +187,7 @@ interrupt_by_node_failure() {
 }
 
 if [ -n "$long" ]; then
+    hash=$(train_undisturbed 1)
     requeue_while_it_saves
     term_while_it_saves
     interrupt_by_preemption
