@@ -28,7 +28,7 @@ typedef struct {
     /* `ninherited` descriptors that stay open in the child although they have O_CLOEXEC */
     const int *inherited;
     int ninherited;
-    bool own_group; /* the child joins the process group `group`, where 0 is a new one with the child's number */
+    bool own_group; /* the child joins the process group `group`; group 0 means a new group with the child's number */
     pid_t group;
     const sigset_t *mask; /* signals that are blocked in the child */
     int dies_with;        /* a signal that the child gets when the thread that started it ends; 0 = none */
@@ -42,7 +42,7 @@ typedef struct {
     pid_t pid;  /* number of the process; 0 = never started */
     bool runs;  /* true until the child's end has been seen */
     int code;   /* after its end: the exit code, or 128 + signal; -1 = unknown, because somebody else waited for it */
-    int signal; /* the signal that ended it; 0 = none */
+    int signal; /* the signal that ended the child; 0 = none */
 } tutti_process;
 
 /* Starts a child and returns when it has become the program. TUTTI_ERR_FAILED, without a child: no process was left, or
@@ -65,7 +65,7 @@ tutti_status tutti_process_status(const tutti_process *p);
 /* Lets a process with one thread wait for ends of children and for signals at once. The signals stay blocked as long as
  * the watch exists. */
 typedef struct {
-    sigset_t watched, before; /* before: the signal mask that children get */
+    sigset_t watched, before; /* before: the signal mask of the process before the watch began, which children get */
     struct sigaction child_before;
 } tutti_process_watch;
 

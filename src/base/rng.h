@@ -15,7 +15,7 @@ typedef enum {
     TUTTI_STREAM_DRAW, /* generated data sets */
     TUTTI_STREAM_AUGMENT,
     TUTTI_STREAM_TEST,
-    TUTTI_STREAM_ROUTE,   /* hashed choice of a path */
+    TUTTI_STREAM_ROUTE,   /* choice of a path by a hash */
     TUTTI_STREAM_SEARCH,  /* searches that try things at random */
     TUTTI_STREAM_PICTURE, /* directions in which a picture shows weights */
 } tutti_stream;

@@ -59,7 +59,7 @@ enum {
 typedef struct {
     const tutti_flag *flags;
     int nflags;
-    const char *value[48][64]; /* indexed by flag and occurrence; "" for switches */
+    const char *value[48][64]; /* values of each flag, in the order in which it was given; "" for switches */
     int count[48];
     const char *rest[1024]; /* arguments that are not flags */
     int nrest;
@@ -74,7 +74,7 @@ typedef struct {
     int nflags;
     const char *wanted; /* the message if the one argument that is not a flag is missing; NULL = the command has no such
                          * argument */
-    bool any_arguments; /* `run` checks the other arguments itself */
+    bool any_arguments; /* true if `run` checks the arguments that are not flags by itself */
     tutti_status (*run)(const tutti_flags *f, tutti_failure *err);
 } tutti_cli_form;
 /* All flags of a table, as members of a form. */

@@ -8,7 +8,7 @@
 
 typedef struct {
     bool quiet, tty;
-    bool open;           /* an unfinished line stands on the terminal */
+    bool open;           /* true while the last line on the terminal is unfinished */
     double began, drawn; /* times by tutti_clock_s of the beginning and of the latest drawing */
     int64_t first_step;
     double ips;      /* images per second in the last interval */

@@ -22,8 +22,8 @@ typedef struct {
     int line; /* line in the file, from 1 */
     const char *key;
     const char *value; /* for a text: its words */
-    const char *from;  /* provenance, "read"; NULL: the line is a text */
-    const char *words; /* the source or the reason; NULL: the line is a text */
+    const char *from;  /* where the figure comes from, such as "read"; NULL: the line is a text */
+    const char *words; /* the source of the figure, or the reason for it; NULL: the line is a text */
 } tutti_sourced_line;
 
 typedef struct {

@@ -19,7 +19,7 @@ typedef struct tutti_yaml_node {
     int line;                      /* line in the file, from 1 */
     const char *key;               /* in a map: this child's key, else NULL */
     const char *scalar;            /* TUTTI_YAML_SCALAR: the text, else NULL */
-    bool quoted;                   /* the scalar stood in quotes */
+    bool quoted;                   /* true if the scalar stood in quotes */
     struct tutti_yaml_node *child; /* first item or entry */
     struct tutti_yaml_node *next;  /* next sibling */
     int nchildren;

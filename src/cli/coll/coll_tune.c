@@ -74,7 +74,8 @@ static void print_cases(const tutti_tune_case *cases)
 enum { TICKS_A_S = 100 }; /* unit of /proc/stat on every Linux that this runs on: USER_HZ */
 
 typedef struct {
-    /* processor time of all other programs; time that a hypervisor gave to others; the clock */
+    /* times in seconds: processor time of all other programs; time that the hypervisor gave to other machines; the
+     * clock when both were read */
     double others_s, stolen_s, at_s;
 } load;
 

@@ -35,9 +35,9 @@ typedef struct {
     row_tally *rows;
     bool tty;
     double began, drawn;
-    pthread_mutex_t lock; /* guards everything below and the tallies */
+    pthread_mutex_t lock; /* guards the fields below and the tallies */
     int64_t next, ndone;
-    tutti_failure err; /* the first wrong schedule; the rest is not checked */
+    tutti_failure err; /* the failure of the first wrong schedule; schedules behind it are not checked */
     bool failed;
     char failed_name[200];
 } verification;

@@ -22,7 +22,7 @@ static const char about[] =
 
 /* A column of a method's row, in the order in which they are printed. */
 typedef struct {
-    const char *key; /* key in JSON; on the page, with blanks for underscores */
+    const char *key; /* key in JSON; the page shows it with blanks for underscores */
     size_t offset;
 } column;
 #define COLUMN(field)                                                                                                  \

@@ -49,7 +49,7 @@ typedef struct {
     tutti_svm_config config;
     tutti_svm_reading reading;
     int nfolds;         /* number of folds of a cross-validation; 0 = train a model */
-    int nranks, ncores; /* ncores 0 = not given */
+    int nranks, ncores; /* ncores: cores to use; 0 = not given */
     bool quiet, progress, help;
     const char *data, *model, *trace; /* trace: NULL = no trace */
     char model_name[4096];            /* space for LIBSVM's default name */

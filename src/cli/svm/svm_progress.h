@@ -8,8 +8,8 @@
 
 typedef struct {
     bool shown, tty;
-    bool open;                   /* an unfinished line stands on the terminal */
-    double eps, first_gap;       /* eps, and the first gap, of the current subproblem */
+    bool open;                   /* true while the last line on the terminal is unfinished */
+    double eps, first_gap;       /* of the current subproblem: eps, and the first gap */
     double drawn;                /* time of the latest drawing, by tutti_clock_s */
     tutti_metrics *trace;        /* NULL = no trace */
     tutti_failure trace_failure; /* the first failure to write, reported at the end */

@@ -24,7 +24,7 @@ tutti_status tutti_cli_join(const char *command, const tutti_group_config *confi
 void tutti_cli_print_report(const char *command, int rank, const char *words);
 /* Where notices and reports go: stderr. `command` is borrowed. */
 typedef struct {
-    const char *command; /* name of the command: "train" */
+    const char *command; /* name of the command in messages, such as "train" */
     tutti_group *group;
 } tutti_cli_reporter;
 tutti_status tutti_cli_report(tutti_cli_reporter *reporter, tutti_failure *err);
