@@ -28,8 +28,8 @@ static void release(tutti_checker *c)
 }
 
 typedef struct {
-    bool full;    /* clocks cover all threads */
-    int64_t cell; /* the cell whose accesses are kept, -1 = none; after the run: the cell of the race */
+    bool full;    /* true if clocks have an entry for every thread */
+    int64_t cell; /* before the run: the cell whose accesses are kept, -1 = none; after the run: the cell of the race */
     bool again;   /* the run failed because a clock did not cover a thread */
 } attempt;
 

@@ -27,15 +27,16 @@
 /* ---- grid (check_grid.c) ---- */
 typedef struct {
     int32_t of;
-    int32_t *place; /* of + 1 entries: 1 = marked; after close: number of the boundary in the grid, -1 = none */
+    int32_t *place; /* one entry for each of the boundaries 0 .. of: first 1 if a slice begins or ends at it; after
+                     * tutti_grid_close its number in the grid, -1 = none */
 } tutti_grid_row;
 typedef struct {
     tutti_grid_row *rows;
-    int32_t nrows, last; /* last: the row that was used last */
-    int64_t work;        /* sum of all `of`, capped */
+    int32_t nrows, last; /* last: index of the row that was used last */
+    int64_t work;        /* sum of the rows' `of`, capped */
     int32_t ncells;
     int32_t *first, *of; /* ncells + 1 boundaries, ascending */
-    int64_t units;       /* least common multiple of all `of` */
+    int64_t units;       /* least common multiple of the rows' `of` */
 } tutti_grid;
 tutti_status tutti_grid_mark(tutti_grid *g, const tutti_slice *s, tutti_failure *err);
 tutti_status tutti_grid_close(tutti_grid *g, tutti_failure *err);
@@ -50,10 +51,10 @@ typedef struct {
     tutti_sum *nodes; /* array of sums, two operands each; a leaf is stored as {0, 0} */
     uint32_t n, capacity, nleaves;
     uint32_t *table, mask;
-    uint8_t *proved; /* for each node: every leaf is known to be in the tree exactly once */
+    uint8_t *proved; /* for each node: true once every leaf is known to be in its tree exactly once */
     uint32_t *stamp; /* for each leaf: number of the last root whose tree holds it */
     uint32_t nroots;
-    bool full; /* there are more sums than numbers: the check gives up */
+    bool full; /* true if there are more sums than numbers for them: the check gives up */
 } tutti_values;
 void tutti_values_init(tutti_values *v, uint32_t nleaves);
 void tutti_values_release(tutti_values *v);
@@ -69,7 +70,7 @@ bool tutti_values_prove(tutti_values *v, uint32_t root, uint32_t first, uint32_t
 /* ---- clocks (check_clock.c, check_layout.c) ---- */
 /* The layout of a rank's clocks: which threads and owners' acts have entries. near = NULL: all of them, in order. */
 typedef struct {
-    int32_t *near, nnear; /* neighbouring ranks, ascending */
+    int32_t *near, nnear; /* numbers of the nnear neighbouring ranks, ascending */
     int32_t *start;       /* nnear + 1 entries: the threads of rank near[i] begin at start[i] in counts; its marks are
                            * at 2 * i */
     const int32_t *first_thread, *rank_of;
@@ -82,7 +83,8 @@ typedef struct tutti_base {
     /* a clock entry for each thread (the holder's own entry is stale); 32 bits, or 16 if wide = NULL */
     int32_t *wide;
     int16_t *narrow;
-    int32_t maker, age; /* of two bases by one thread, the older knows nothing that the younger does not */
+    int32_t maker, age; /* maker: the thread that made the base; age: an older base of the same thread knows nothing
+                         * that a younger one does not */
     uint8_t *marks;     /* 2 for each rank: the number of invocations whose READY, and whose FREE, are known */
 } tutti_base;
 static inline int32_t tutti_base_count(const tutti_base *b, int32_t at)
@@ -124,7 +126,8 @@ static inline int32_t tutti_layout_mark(const tutti_clock_layout *l, int32_t mar
 typedef struct {
     tutti_base *base;
     int32_t thread, own, depth;
-    int32_t via, via_own; /* knowledge besides the base: this thread up to via_own, -1 = nothing */
+    int32_t via, via_own; /* what is known besides the base: the thread `via` up to its clock via_own; via -1 =
+                           * nothing */
 } tutti_news;
 typedef struct {
     tutti_base *base;
@@ -167,7 +170,7 @@ typedef struct {
     uint16_t hint;
     int32_t index;   /* number of the step in its part */
     int32_t channel; /* index into channels, or -1 */
-    int32_t lo, hi;  /* cells that the slice covers */
+    int32_t lo, hi;  /* the slice covers cells lo .. hi - 1 */
     int32_t node;    /* index into the rank's nodes, if other steps wait for it, or -1 */
     int32_t args;    /* index into the rank's args: ndeps, nins, nouts, nodes..., storages in..., storages out...,
                       * folds... */
@@ -177,7 +180,7 @@ typedef struct {
     int32_t rank, buffer;
     int32_t lo, hi, banks;
     int64_t base;   /* first cell of the storage */
-    int32_t within; /* the storage whose cells this storage shares, -1 = it has cells of its own */
+    int32_t within; /* the storage whose cells this storage shares; -1 = this storage has cells of its own */
     int32_t at;     /* `within` >= 0: offset of this storage in the storage `within` */
 } tutti_storage;
 
@@ -193,7 +196,8 @@ typedef struct {
     tutti_buffer *buffers;
     int32_t nbuffers;
     int32_t *storage_of;
-    int32_t *outs, nouts; /* for each ordinal: storage of that buffer of role OUT (in place: of `in`) */
+    int32_t *outs, nouts; /* for each ordinal: the storage of the rank's output with this ordinal (in place: of the
+                           * input) */
     int32_t first_thread, nthreads;
     tutti_check_step *steps; /* steps, grouped by sequence */
     int32_t nsteps;
@@ -227,7 +231,8 @@ typedef struct {
     int32_t ngiven, ntaken;           /* number of operations at the sending and at the receiving end so far, over all
                                        * invocations */
     tutti_signal_note *oldest, *last; /* signals that no wait has taken yet */
-    int32_t *seen;                    /* one-sided: (thread, clock) of each wait that completed; NULL = no puts */
+    int32_t *seen;                    /* one-sided: (thread, clock) of each wait that completed; NULL = the schedule has
+                                       * no puts */
     int32_t seen_capacity;
 } tutti_channel;
 
@@ -247,7 +252,7 @@ typedef struct {
 typedef struct {
     tutti_clock clock;
     int32_t rank, sequence;
-    int32_t first, nsteps, at; /* steps of the thread in the rank's array; at: the next step */
+    int32_t first, nsteps, at; /* first, nsteps: the thread's steps in the rank's array; at: its next step */
     int32_t ndeps_met;         /* dependencies of the step at `at` that are complete */
     int32_t next_waiter;
     bool queued;
@@ -255,7 +260,7 @@ typedef struct {
 
 /* An access that the second run of a failed check notes, so that the failure can name it. */
 typedef struct {
-    int32_t writer, clock; /* writer and clock as in tutti_cell */
+    int32_t writer, clock; /* who wrote the cell, and when: as in tutti_cell */
     int32_t rank, step, invocation;
     bool write;
 } tutti_witness;
@@ -269,8 +274,9 @@ typedef struct {
     tutti_grid grid;
     tutti_values values;
     tutti_clocks clocks;
-    bool full;         /* clocks cover all threads; if false, a race is only a suspicion */
-    bool reuses;       /* some sequence of a rank overwrites memory that another sequence of it has read */
+    bool full;         /* true if clocks have an entry for every thread; else a race is only a suspicion */
+    bool reuses;       /* true if some sequence of a rank overwrites memory that another of the rank's sequences has
+                        * read */
     uint64_t *touched; /* rank x rank bits, used while loading: which rank touches whose memory */
     tutti_clock_layout *layouts;
     int32_t *first_thread, *rank_of; /* first_thread: a rank's first thread; rank_of: a thread's rank */
@@ -279,7 +285,7 @@ typedef struct {
     int32_t nstorages;
     tutti_cell *cells;
     int64_t ncells;
-    uint64_t *heads;           /* a bit for each cell: a run begins at it */
+    uint64_t *heads;           /* one bit for each cell: 1 if a run of cells begins there */
     tutti_value_piece *pieces; /* values that the next write stores, from left to right */
     int32_t npieces, pieces_capacity;
     tutti_read *reads;
@@ -303,8 +309,9 @@ typedef struct {
         *held; /* allreduce: for each invocation and interval of the grid, the value of the first rank that was checked;
                 * 0 = none yet */
     bool fixed, canonical, agree;
-    bool finished;  /* an access failed, and the failure's text is set */
-    bool suspicion; /* the access failed because a clock did not cover a thread, so the race is only suspected */
+    bool finished;  /* true once an access has failed; then the failure's text is set */
+    bool suspicion; /* true if the access failed because a clock has no entry for a thread, so that the race is only
+                     * suspected */
     int64_t watch;  /* cell that the second run watches, -1 = none */
     int64_t race;   /* cell of the race that was found, -1 = none */
     tutti_witness *witnesses;

@@ -67,9 +67,9 @@ typedef struct {
 } tutti_call_block;
 
 struct tutti_request {
-    tutti_comm *comm;                            /* NULL: the communicator is destroyed, and with it the queue of this
-                                                  * request */
-    tutti_call_queue *queue;                     /* NULL: the allocation that the queue used has been freed */
+    tutti_comm *comm;                            /* NULL: the communicator was destroyed, and this request's queue with
+                                                  * it */
+    tutti_call_queue *queue;                     /* NULL: the allocation that this queue used has been freed */
     tutti_request *next;                         /* the next request of the queue */
     tutti_request *next_prepared, **prepared_at; /* links of the list of the communicator's prepared requests */
     tutti_call call;
@@ -80,18 +80,18 @@ struct tutti_request {
     int32_t nin, nout;
     int64_t length, at; /* length: elements of the longest block; at: how many elements of it are done */
     int64_t piece;      /* most elements of a block that the next invocation moves */
-    bool large;         /* the whole call exceeds the caches, so it is not worth keeping lines in them */
+    bool large;         /* true if the whole call exceeds the caches, so that keeping lines in them does not pay */
     uint64_t number;    /* number of the call */
     bool active;
-    atomic_bool done;  /* set by any thread that drives the group */
+    atomic_bool done;  /* true once the call is complete; set by any thread that drives the group */
     tutti_arena arena; /* memory of a prepared request */
 };
 
 /* A validated call. */
 typedef struct {
     uint32_t ways;            /* bit set of the ways through memory that the call may go */
-    tutti_way first;          /* the way through memory when no time is known */
-    bool in_place, has_empty; /* some block has no elements */
+    tutti_way first;          /* the way through memory that is taken if no way's time is known */
+    bool in_place, has_empty; /* has_empty: some block has no elements */
     size_t bytes;             /* bytes of an element */
     int32_t nblocks;          /* number of blocks: 1, ranks or ranks^2 */
     int64_t longest, total;   /* elements of the longest block, and of the vector */
@@ -117,7 +117,7 @@ typedef struct tutti_allocation {
     char *own;
     size_t bytes;
     int64_t number; /* number of the allocation, from 1 */
-    bool enrolled;  /* the memory is the caller's */
+    bool enrolled;  /* true if the caller owns the memory */
 } tutti_allocation;
 
 typedef struct tutti_made_schedule tutti_made_schedule;
@@ -125,26 +125,26 @@ typedef struct tutti_board_entry tutti_board_entry;
 
 struct tutti_comm {
     tutti_group *group;
-    const tutti_device *device; /* the host's device: callers' memory is plain */
+    const tutti_device *device; /* the host's device, for which callers' memory is plain */
     int rank, nranks;
-    tutti_call_queue *queues; /* the queue that was used last is first */
+    tutti_call_queue *queues; /* list of queues; the queue that was used last is first */
     tutti_last last;
-    bool has_last; /* `last` is valid: since then no memory was allocated, enrolled or freed */
+    bool has_last; /* true if `last` is valid: no memory was allocated, enrolled or freed since it was set */
     tutti_class *classes;
     int nclasses;
     tutti_allocation *allocations;
     int64_t nallocations;
-    tutti_own_schedule *schedules; /* schedules of the caller */
+    tutti_own_schedule *schedules; /* schedules that the caller registered */
     tutti_made_schedule *made;     /* schedules that the library made */
     tutti_request *prepared;       /* all requests that have not been freed */
     tutti_region *board;
-    bool crowded;        /* some rank shares its core with another rank; then the time of a call depends on the work of
-                          * all ranks together */
+    bool crowded;        /* true if some rank shares its core with another rank; then the time of a call depends on the
+                          * work of all ranks together */
     uint64_t calls;      /* number of the last call; calls count from 1 */
     tutti_writes writes; /* writes of tutti/transfer.h in flight */
     struct tutti_launched *from; /* the launch environment from which the communicator was made; else NULL */
     struct tutti_home *home;     /* tells the process that made the communicator from its children by fork */
-    atomic_bool in_use;          /* a call is running */
+    atomic_bool in_use;          /* true while a call is running */
     int64_t timed_ns;            /* when the last timed call ended */
     tutti_topology *here;        /* the hosts of the ranks as a topology; NULL: not needed yet */
 };

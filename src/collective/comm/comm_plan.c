@@ -12,8 +12,8 @@ static const int64_t MOST =
     (int64_t)1 << 47; /* elements of a vector: floor(f*n) and bytes stay far from the ends of 64 bits */
 
 enum {
-    FEW_RANKS = 4,          /* number of ranks up to which one-shot pays, whose work grows with the ranks */
-    FEW_BYTES = 1 << 14,    /* bytes up to which a call's time is only waiting */
+    FEW_RANKS = 4,          /* up to this number of ranks one-shot pays; its work grows with the ranks */
+    FEW_BYTES = 1 << 14,    /* up to this number of bytes a call's time is only waiting */
     CHOICE_BYTES = 1 << 14, /* bytes from which ways through memory differ by more than trying them costs */
     PAST_BYTES = 1 << 18    /* bytes from which a call that tries no ways through memory writes shared memory with
                              * stores that bypass the caches */

@@ -40,7 +40,7 @@ typedef struct {
     tutti_path path;
     const char *algorithm; /* algorithm of a call that leaves the choice to the library; NULL: the fastest by the
                             * figures of this host */
-    bool past_caches;      /* memory that peers read is stored past the caches */
+    bool past_caches;      /* true if memory that peers read is stored past the caches */
     int32_t piece;         /* bytes of all blocks together that one invocation moves */
     bool shared;           /* `piece` is divided by the number of ranks, because each rank reads the pieces of all
                             * ranks */
@@ -56,7 +56,7 @@ int64_t tutti_way_piece(tutti_way way, int32_t nranks);
 typedef struct {
     int32_t collective, type, op, in_place;
     int32_t octave; /* bytes: 2^octave <= bytes < 2^(octave + 1) */
-    uint32_t ways;  /* bit set of the ways to choose from */
+    uint32_t ways;  /* bit set of the ways that may be chosen */
 } tutti_class_key;
 
 /* A burst: consecutive calls that try one way through memory. */
@@ -79,7 +79,7 @@ typedef struct tutti_class tutti_class;
 struct tutti_class {
     tutti_class *next;
     tutti_class_key key;
-    bool takes_turns; /* ranks share cores */
+    bool takes_turns; /* true if ranks share cores and so take turns */
     int number;       /* number of the class in the order of making, the same on all ranks */
     int64_t calls;    /* calls of the class that have begun */
     double credit;    /* seconds that may be spent on trying */

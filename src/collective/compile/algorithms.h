@@ -30,7 +30,7 @@ typedef struct {
     const char *name, *summary;
     unsigned collectives;          /* bit set of tutti_collective */
     tutti_determinism determinism; /* class that the row claims when slots == 0 */
-    bool sums_once;                /* one step sums each element from all ranks' inputs: no partial sum travels */
+    bool sums_once;                /* one step sums each element from all ranks' inputs, so no partial sum travels */
     bool sums_groups;              /* one step in each group sums the inputs of the group, and one more step adds the
                                     * sums of all groups */
     bool is_bound;                 /* bound to a topology: the row needs q->topology */

@@ -106,10 +106,11 @@ typedef struct {
     const tutti_compile_request *q;
     tutti_part_builder *b;
     int32_t r;
-    int32_t sequence, channel; /* sequence of this rank's sends; receives stand in the next sequence */
-    int32_t inboxes;           /* buffer number of inbox 0 */
-    int32_t sums;              /* buffer that holds a ring's partial sums: out */
-    uint32_t first;            /* conditions of messages that come before the first result of this rank */
+    int32_t sequence, channel; /* number of the sequence with this rank's sends; its receives are in the next
+                                * sequence */
+    int32_t inboxes;           /* number of the buffer that is inbox 0 */
+    int32_t sums;              /* number of the buffer that holds a ring's partial sums: the output */
+    uint32_t first;            /* conditions (bits) of the messages that come before this rank's first result */
     uint32_t pull, push;       /* hints of messages that carry summands, and of those that carry results */
     int32_t made, told;        /* steps, -1 = none: made writes the data of the next send; told is what the last send
                                 * depended on */
@@ -123,7 +124,7 @@ tutti_part_walk tutti_walk_begin(const tutti_compile_request *q, int32_t r, tutt
 void tutti_walk_give(tutti_part_walk *w, int32_t stage, int32_t peer, int32_t from, tutti_slice what, int32_t inbox);
 typedef struct {
     int32_t from, own, to; /* numbers of the buffers */
-    bool theirs_first;     /* the peer's value comes first in the sum */
+    bool theirs_first;     /* true if the peer's value comes first in the sum */
 } tutti_walk_sum;
 void tutti_walk_add(tutti_part_walk *w, int32_t stage, int32_t peer, tutti_slice what, int32_t inbox,
                     tutti_walk_sum sum);

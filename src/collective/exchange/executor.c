@@ -13,7 +13,7 @@ enum { WORDS = 400 };
 /* The notice that a rank gives all others about each exchange before memory is shared. A rank that is no member fills
  * only `words`. */
 typedef struct {
-    uint64_t words;           /* hash of the words that must agree */
+    uint64_t words;           /* hash of the words that must be equal on all ranks */
     uint64_t part, next_part; /* hashes of this rank's part and of the next member's part, as this rank has made both */
     uint64_t nbytes;          /* bytes of this rank's part of the shared memory, without counters of channels */
     int32_t nchannels, nbuffers;
@@ -33,7 +33,7 @@ static const exchange_notice *notice_of(const notice_table *t, int rank, int exc
 /* Memory of exchanges that were made together. */
 struct tutti_exchange_memory {
     tutti_region *region;
-    const tutti_device *device; /* device that has enrolled this memory; NULL: not yet */
+    const tutti_device *device; /* device that has enrolled this memory; NULL: none yet */
     int nusers;
 };
 

@@ -159,8 +159,7 @@ typedef struct {
     /* Times (clock_ns) of the last invocation, if it was timed: when the caller last started or told it, and when it
      * was done. */
     int64_t told_ns, done_ns;
-    double met_s; /* time summed over timed invocations, without the time before the other ranks had begun, when nothing
-                * could be done */
+    double met_s; /* time summed over timed invocations, without the waits for ranks that had not begun yet */
 } tutti_exchange_stats;
 /* Turns timing of later invocations on or off: each then reads the clock a few times; off at first. */
 void tutti_exchange_time(tutti_exchange *x, bool on);

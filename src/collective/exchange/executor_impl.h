@@ -29,7 +29,7 @@
 
 enum {
     TUTTI_LINE = 64,
-    TUTTI_OWN_LINES = 2,      /* cache lines before the counters */
+    TUTTI_OWN_LINES = 2,      /* number of cache lines before the counters */
     TUTTI_BLOCK = 1 << 20,    /* bytes of each operand that a step moves before it returns, so that its caller can do
                                * other work in between */
     TUTTI_PIECE = 1 << 18,    /* bytes of a put over a wire before it gives others a turn: 7 ms at 300 Mbit/s */
@@ -55,14 +55,14 @@ enum { TUTTI_MOST_PIECES = 4 };
 typedef struct {
     tutti_step_kind kind;
     uint32_t when;
-    int32_t peer, channel, stage; /* peer: the rank's number in the group */
+    int32_t peer, channel, stage; /* peer: number of the peer in the group */
     bool stream;
     int32_t first_dep, ndeps;   /* entries of exchange.deps */
     int32_t nins, nouts, first; /* first: index into a pointer set, inputs, then outputs */
     const uint8_t *folds;       /* reduce: number of folds after each input */
     int64_t n, cursor;          /* elements of the step, and the number of them that are done */
     size_t in_bytes, out_bytes; /* bytes of an element of the step's inputs, and of its outputs */
-    bool shows;                 /* plain: the step stores into memory that peers will read */
+    bool shows;                 /* plain memory: true if the step stores into memory that peers will read */
     int32_t first_peer, npeers; /* plain: the step's range in the array `peers` of tutti_plain */
     tutti_counter *counter;     /* signal: counter in the peer's memory; wait: counter in this rank's */
     tutti_wire *wire;           /* the wire of a put or signal to a far peer; else NULL */
@@ -98,8 +98,8 @@ struct tutti_exchange {
     struct tutti_exchange *next;
     tutti_arena arena;
     const int32_t *members; /* the group's rank of each of the schedule's ranks */
-    int32_t nmembers, me;   /* me: this rank's index in members; -1: this rank is no member */
-    bool over_some;         /* members are not all ranks of the group in their order */
+    int32_t nmembers, me;   /* me: index of this rank in members; -1: this rank is no member */
+    bool over_some;         /* true unless the members are all ranks of the group in their order */
     char name[96], algorithm[TUTTI_ALGORITHM_TEXT];
     int priority;                  /* group->exchanges is sorted by priority */
     tutti_exchange_memory *memory; /* shared by the exchanges that were made together */
@@ -143,8 +143,8 @@ struct tutti_exchange {
     bool (*again)(void *arg);
     void *again_arg;
     pthread_cond_t *sleeper; /* condition of the thread that waits in tutti_exchange_wait_any; NULL: none waits */
-    tutti_exchange *first;   /* the exchange that this one follows: `act` makes this one ready after `first`; NULL: the
-                              * caller tells when it is ready */
+    tutti_exchange *first;   /* the exchange after which this one runs: `act` makes this one ready once `first` has
+                              * ended; NULL: the caller tells when it is ready */
     void (*act)(void *arg, bool beside);
     void *act_arg;
     uint64_t delay_seed;
@@ -276,8 +276,8 @@ struct tutti_plain {
     bool stream, shown_past; /* stream: outputs bypass the caches in this invocation; shown_past: so do stores that
                               * peers read */
     size_t average;          /* offset in out of the elements that this rank divides */
-    char *bounce;            /* buffer for pieces of peers' memory; NULL: peers' memory can be used like this rank's
-                              * own */
+    char *bounce;            /* buffer into which pieces of peers' memory are copied; NULL: this rank reads peers'
+                              * memory directly */
     size_t bounce_bytes;     /* bytes of `bounce` for each operand */
 };
 

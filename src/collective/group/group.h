@@ -132,9 +132,9 @@ void tutti_group_on_idle(tutti_group *group, void (*look)(void *arg), void *arg)
  * while that rank runs. Zero-initialise. Any thread. */
 typedef struct {
     int64_t last_ns, used_ns;
-    uint64_t moves, pulse; /* values when this wait last checked them */
-    int rank;              /* 1 + the rank for which this wait last checked */
-    bool said;             /* the notice was given already */
+    uint64_t moves, pulse; /* moves and pulse of that rank when this wait last read them */
+    int rank;              /* 1 + the rank whose moves and pulse were read last; 0: none yet */
+    bool said;             /* true if the notice of a long wait was given already */
 } tutti_group_wait;
 /* Returns the seconds of the wait for `rank` that count, by the rule at tutti_group_wait; call it at least once a
  * second. */

@@ -70,7 +70,7 @@ typedef enum {
     TUTTI_FRAME_AGREE,
     TUTTI_FRAME_REPLY,
     TUTTI_FRAME_NOTICE,          /* a tutti_mesh_message of a far peer */
-    TUTTI_FRAME_REPLY_OF_LIVING, /* a reply followed by a byte for each rank: 1 if the rank is gone */
+    TUTTI_FRAME_REPLY_OF_LIVING, /* a reply that ends with one byte for each rank: 1 if the rank is gone */
 } tutti_frame_kind;
 
 enum { TUTTI_FRAME_MAGIC = 0x74746975, TUTTI_FRAME_MAX = 64 << 20 };
@@ -109,13 +109,14 @@ typedef struct {
     int control;                         /* socket of the star: rank 0 has one to each peer, the other ranks have one in
                                           * peers[0]; else -1 */
     int mesh;                            /* socket of the mesh; -1 for this rank and far peers */
-    int bell;                            /* eventfd: this rank's own to sleep on, near peers' to ring */
+    int bell;                            /* eventfd that wakes a rank: this rank sleeps on its own, and rings those of
+                                          * near peers */
     tutti_peer_state state;
     tutti_long_phase phase;
     bool closed;         /* near peer: the mesh socket has ended; far peer: the control socket has ended */
-    atomic_bool gone;    /* the peer died and the group goes on; any thread may ask */
+    atomic_bool gone;    /* true if the peer died and the group goes on; any thread may read it */
     bool listed;         /* the peer is gone, and the last control call has told all ranks so */
-    char *last_words;    /* ... and words about the peer's end; free() */
+    char *last_words;    /* words about the peer's end, if it is gone; free() */
     tutti_board *board;  /* board of the peer; NULL for a far peer */
     tutti_frame partial; /* the frame that is being read from `control` */
     tutti_frame arrived; /* the frame of a call that this rank has not made yet; body NULL = none */
@@ -155,14 +156,14 @@ struct tutti_group {
     double deadline_s;
     int64_t cache_bytes; /* size of the last cache level: longer exchanges use streaming stores */
     int ncores;          /* cores of all ranks of this machine together */
-    bool spin;           /* this machine has a core for each of its ranks: polling disturbs no rank */
-    int64_t crowded_ns;  /* until this time another process is taken to want this core (remote.c) */
+    bool spin;           /* true if this machine has a core for each of its ranks, so that polling disturbs no rank */
+    int64_t crowded_ns;  /* until this time this rank assumes that another process wants its core (remote.c) */
     uint32_t beside;     /* 1 + another rank that has waited on this core since this rank did (core_marks.c); 0: none
                           * has */
     int core;            /* number of the core on which this rank last waited */
-    int64_t meeting_ns;  /* time since which this rank has met others on its core ... */
-    int meetings;        /* ... and the number of these meetings */
-    bool strange;        /* ... and true if a process other than these ranks ran on the core */
+    int64_t meeting_ns;  /* time since which this rank has met other ranks on its core */
+    int meetings;        /* number of these meetings since meeting_ns */
+    bool strange;        /* true if a process other than these ranks has run on the core since meeting_ns */
     int32_t *hosts;      /* the host of each rank, numbered by first appearance */
     int nhosts;          /* number of hosts; 1: all peers are near */
     int nmachine;        /* number of ranks that share this machine's cores and caches */
@@ -175,9 +176,10 @@ struct tutti_group {
     atomic_bool over;    /* true soon after `failed` is set; any thread may read it */
     int culprit;         /* the rank that died, -1 = no rank in particular */
     char words[TUTTI_WORDS];
-    bool bears;           /* the group survives deaths of all ranks but 0 (group_bear.c) */
-    int64_t broken_since; /* with `bears`: time since which the wire to some peer is broken, 0 = to none */
-    bool lists;           /* replies of rank 0 list the ranks that are gone */
+    bool bears;           /* true if the group survives deaths of all ranks but 0 (group_bear.c) */
+    int64_t broken_since; /* if the group outlives deaths: time since which the wire to some peer is broken; 0 = to
+                           * none */
+    bool lists;           /* true if replies of rank 0 list the ranks that are gone */
     atomic_int ngone;
     int nlong;                       /* number of peers in a long phase */
     bool told_phase;                 /* a notice has already said that a wait is for a long phase */
@@ -197,7 +199,7 @@ struct tutti_group {
     struct tutti_exchange *exchanges;   /* exchanges of the group, sorted by priority, then by creation */
     const tutti_group_traffic *traffic; /* NULL: no exchange has been made yet */
     tutti_wire *wire;                   /* wire to far peers; NULL: there are none */
-    char wires[512];                    /* name of the transport, for people */
+    char wires[512];                    /* time at which far ranks were last told that this rank makes progress */
     char trials[80];                    /* time for a MiB that 'auto' measured over each wire: "tcp 0.14 ms, ucx 0.29
                                          * ms"; "": nothing */
     char untaken[200];                  /* a wire that is installed but did not open, with the reason: "ucx: why"; "":
@@ -206,13 +208,13 @@ struct tutti_group {
 
     struct tutti_flight *flight; /* flight recorder of this rank */
     int call_from;               /* rank for which the control call waits */
-    const char *call_kind;       /* kind of the control call under way; NULL = none */
+    const char *call_kind;       /* kind of the control call under way; NULL = no call is under way */
     char call_what[TUTTI_WHAT_TEXT];
     int signal_fd;     /* signal that asks for a report; -1 = none */
     int64_t dumped_ns; /* time of the last report */
 
     tutti_peer_memory peer_memory;
-    char peers_closed[300]; /* why peers' memory is closed */
+    char peers_closed[300]; /* why this rank cannot reach peers' memory */
 
     void (*look)(void *arg); /* callback before a sleep, now and then; NULL = none */
     int64_t looked_ns;       /* time of the last call of `look` */
@@ -233,8 +235,8 @@ static inline bool tutti_group_is_near(const tutti_group *g, int rank)
 /* The time of a blocking call's wait, and the part of it that counts against the deadline (rules: group_patience.c). */
 typedef struct {
     int64_t last_ns, used_ns, told_ns;
-    int64_t all_ns;     /* whole time of the wait */
-    int64_t look_ns;    /* ... since the progress of peers was last checked */
+    int64_t all_ns;     /* length of the whole wait */
+    int64_t look_ns;    /* length of the wait since the progress of peers was last checked */
     int64_t ask_ns;     /* used_ns at which to ask what the absent ranks do; 0: not set yet */
     int64_t noticed_ns; /* used_ns at the last notice; 0: no notice since the last progress */
     int nnoticed;

@@ -32,10 +32,10 @@ struct tutti_driver {
     pthread_mutex_t lock; /* guards wire and exchanges, and the next three fields */
     bool owner_drives;
     uint64_t turns; /* number of times that the owner has driven */
-    bool far_aside; /* the thread sleeps until it is woken */
+    bool far_aside; /* true while the thread sleeps until it is woken */
 
-    uint64_t seen_turns; /* only the thread uses this and the next field */
-    int naps;            /* number of naps while the owner did not come back */
+    uint64_t seen_turns; /* turns as the thread last saw it; only the thread uses this field and naps */
+    int naps;            /* number of naps in which the owner has not driven */
     int wake;            /* eventfd that wakes the thread */
     int descriptor;      /* descriptor of the wire */
     atomic_bool stop;

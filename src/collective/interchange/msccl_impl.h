@@ -45,7 +45,7 @@ typedef struct msccl_step {
     msccl_place src, dst;
     int32_t count;
     int32_t block, step; /* the step that this step waits for, -1 = none */
-    bool awaited;        /* the attribute hasdep */
+    bool awaited;        /* true if the attribute hasdep is set: another step waits for this step */
     /* set by msccl_trace */
     int32_t *position;            /* `count` entries: for each chunk that the step moves, its number in the vector */
     struct msccl_step *from, *to; /* the steps at the other ends of this step's receive and send */
@@ -88,7 +88,7 @@ struct tutti_msccl {
     int32_t root, ngpus, nchunks, nchannels;
     int32_t of; /* number of chunks of the vector */
     bool azure; /* true if minBytes, maxBytes and outofplace are present */
-    bool told;  /* the program's reader wakes waiting steps even if hasdep="0" */
+    bool told;  /* true if the program's reader wakes waiting steps even where hasdep="0" */
     uint64_t hash;
     msccl_gpu *gpus;
     tutti_schedule *schedule;

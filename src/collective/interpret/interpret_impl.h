@@ -51,7 +51,7 @@ typedef struct {
     tutti_word *expected; /* for each invocation and element: the sum that is right */
     tutti_word *fixed;    /* for each invocation: print of the first element that was judged; sum = 1 once that print is
                            * known */
-    char *text;           /* verdict, TUTTI_VERDICT_TEXT bytes */
+    char *text;           /* text of the verdict, TUTTI_VERDICT_TEXT bytes */
 } tutti_world;
 
 typedef struct {

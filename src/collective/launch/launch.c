@@ -26,7 +26,7 @@
 
 typedef struct {
     int order;   /* 1 = this rank failed first; 0 = it did not fail */
-    bool borne;  /* ... and the other ranks went on without it */
+    bool borne;  /* true if the rank failed and the other ranks went on without it */
     bool killed; /* the launcher killed the rank after the grace */
 } rank_end;
 

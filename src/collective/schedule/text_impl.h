@@ -18,10 +18,10 @@ enum {
 
 /* ---- tokens of one line (text_lex.c): words, and ( and ) as tokens of their own; # begins a comment ---- */
 typedef struct {
-    const char *file, *at, *end; /* `end` is the end of the line */
+    const char *file, *at, *end; /* file: its name; at: the next character; end: the end of the line */
     int line;
     const char *word; /* current token, not terminated */
-    size_t length;    /* 0 = the line has ended */
+    size_t length;    /* letters of the current token; 0 = the line has ended */
     tutti_failure *err;
 } tutti_lexer;
 

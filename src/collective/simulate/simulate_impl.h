@@ -96,8 +96,8 @@ tutti_stage_work tutti_stage_work_of(const tutti_traffic *traffic, int32_t stage
  * first part, wait + link, and work. */
 typedef struct {
     double least_s, wait_s, link_s, work_s;
-    struct tutti_token_buckets *buckets; /* owned by the caller; NULL: links are not shaped. Their saving is not
-                                          * subtracted yet */
+    struct tutti_token_buckets *buckets; /* owned by the caller; NULL: links are not shaped. The times beside this field
+                                          * do not yet subtract what shaping saves */
 } tutti_lower;
 /* Simulates as tutti_simulate_schedule does, from the parts of nseen ranks. The caller has checked that the schedule
  * fits. traffic gets the collected traffic. */

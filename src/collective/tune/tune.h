@@ -13,7 +13,7 @@
 
 typedef struct {
     const char *what;      /* name of the figure, such as "lat" */
-    const char *algorithm; /* NULL: one core alone */
+    const char *algorithm; /* algorithm of the timed exchange; NULL: work of one core alone */
     tutti_collective collective;
     int nranks;
     int64_t n;         /* number of elements */

@@ -141,9 +141,9 @@ typedef struct tcp_parcel {
     struct tcp_parcel *next;
     tcp_head head;
     const char *from;
-    size_t nbytes, gone; /* gone: bytes of head and body that are sent */
+    size_t nbytes, gone; /* gone: bytes of the frame, head and body, that were sent */
     tcp_flight *flight;  /* put that waits for this frame; NULL: none */
-    bool pins;           /* the frame's bytes are sent without a copy */
+    bool pins;           /* true if the frame's bytes are sent from where they lie, without a copy */
     int npinned;         /* number of send calls whose bytes the kernel still reads */
 } tcp_parcel;
 

@@ -10,9 +10,9 @@
 #include "tcp_impl.h"
 
 enum {
-    SHORT = 1 << 17,        /* puts of up to this size are not cut */
-    MOST_PIECE = 1 << 20,   /* size of a piece, so that connections of unequal speed end together */
-    SUMMED_PIECE = 1 << 18, /* size of a piece with a checksum, which is made while the piece is in the second-level
+    SHORT = 1 << 17,        /* puts of up to this number of bytes are not cut */
+    MOST_PIECE = 1 << 20,   /* bytes of a piece, so that connections of unequal speed end together */
+    SUMMED_PIECE = 1 << 18, /* bytes of a piece with a checksum, which is made while the piece is in the second-level
                              * cache */
     PIECE_UNIT = 1 << 16,
     MOST_UNSENT =

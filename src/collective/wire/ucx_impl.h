@@ -73,7 +73,7 @@ typedef struct {
 
 typedef struct {
     ucp_ep_h endpoint; /* NULL: not connected */
-    bool handles;      /* the endpoint handles errors: UCX reports when the connection ends */
+    bool handles;      /* true if the endpoint handles errors: UCX then reports when the connection ends */
     bool one_sided;    /* long puts are fetched by a transport that needs no help of the peer */
     tutti_wire_order order;
 } ucx_peer;

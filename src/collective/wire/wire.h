@@ -34,10 +34,11 @@ typedef struct tutti_wire_memory tutti_wire_memory;
 /* A put or a read under way (a flight); give it back with tutti_put_release. A wire's own struct for a flight begins
  * with this one. */
 typedef struct {
-    bool over;      /* put: the source may be reused; read: the bytes have arrived. Stays false if the peer broke */
+    bool over;      /* for a put: the source may be reused; for a read: the bytes have arrived. Stays false if the
+                     * connection to the peer broke */
     bool flying;    /* the wire still holds the flight; a read that is neither flying nor over was refused: there is no
                      * such memory */
-    bool abandoned; /* the flight was released while flying: the wire frees it */
+    bool abandoned; /* true if the flight was released while under way; the wire frees it */
 } tutti_put;
 
 typedef struct {

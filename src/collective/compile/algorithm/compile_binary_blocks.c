@@ -17,12 +17,12 @@
 #include "../compile_impl.h"
 
 typedef struct {
-    int32_t first, lg; /* a block: ranks first .. first + 2^lg - 1 */
+    int32_t first, lg; /* a block consists of the ranks first .. first + 2^lg - 1 */
 } block;
 
 typedef struct {
-    block mine, larger, smaller; /* lg -1: there is no such block */
-    bool last;                   /* `smaller` is the smallest block */
+    block mine, larger, smaller; /* this rank's block, and its neighbours in size; lg = -1: no such block exists */
+    bool last;                   /* true if `smaller` is the smallest block */
     int32_t up;                  /* stages until the largest block has the sum */
 } neighbours;
 

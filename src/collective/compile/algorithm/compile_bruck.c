@@ -21,7 +21,7 @@
 typedef struct {
     tutti_part_walk walk;
     int32_t p, lg; /* p ranks: 2^(lg-1) < p <= 2^lg */
-    int32_t sums;  /* buffer of partial sums */
+    int32_t sums;  /* number of the buffer of partial sums */
 } bruck;
 
 enum { MOST_RUNS = 3 }; /* most messages of a rank in one step */

@@ -26,7 +26,8 @@ typedef struct {
     const tutti_compile_request *q;
     tutti_part_builder *b;
     int32_t r, p, out;
-    int32_t sum;               /* buffer in which rank r sums its slice: out, or the last scratch */
+    int32_t sum;               /* number of the buffer in which rank r sums its slice: the output, or the last scratch
+                                * buffer */
     const int32_t *first_root; /* for each rank: number of roots of the ranks before it; NULL if nothing is summed */
 } direct;
 

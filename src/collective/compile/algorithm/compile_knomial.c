@@ -22,8 +22,8 @@ typedef struct {
     int32_t r, p;
     int32_t k, P, m; /* P = k^m is the largest power of k up to p */
     int32_t v;       /* number of the run of ranks that rank r belongs to */
-    int32_t stage;   /* stage of step 0: 1 if there is a fold before it */
-    int32_t made;    /* step that makes the data of the next send */
+    int32_t stage;   /* stage of step 0: 1 if a fold comes before step 0 */
+    int32_t made;    /* number of the schedule step that makes the data of the next send */
 } knomial;
 
 enum { IN, OUT, INBOX };

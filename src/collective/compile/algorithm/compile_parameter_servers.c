@@ -23,7 +23,7 @@ typedef struct {
     const tutti_compile_request *q;
     tutti_part_builder *b;
     int32_t r, out, nservers;
-    int32_t mine;              /* number of this rank among the servers; nservers: this rank is no server */
+    int32_t mine;              /* number of this rank among the servers; nservers = this rank is no server */
     const int32_t *first_root; /* for each rank: number of roots of the ranks before it */
 } servers;
 

@@ -19,10 +19,10 @@ typedef struct {
     const tutti_compile_request *q;
     tutti_part_builder *b;
     int32_t r, p;
-    int32_t P, lg, e; /* 2^lg = P <= p, e = p - P */
+    int32_t P, lg, e; /* P = 2^lg is the largest power of two up to p; e = p - P ranks are left over */
     int32_t v;        /* number of this rank among the P ranks that take part, -1 = folded into rank r - 1 */
-    int32_t first;    /* step that makes the data of step 0 */
-    int32_t made;     /* step that makes the data of the next send */
+    int32_t first;    /* number of the schedule step that makes the data of step 0 */
+    int32_t made;     /* number of the schedule step that makes the data of the next send */
 } doubling;
 
 enum {

@@ -24,14 +24,14 @@ enum { TUTTI_MAX_CHILDREN = 256, TUTTI_MAX_RADIX = 64, TUTTI_MAX_CHUNKS = 256 };
 
 typedef struct {
     int32_t rank, level;
-    int32_t lo, hi; /* interval trees: ranks below this edge */
+    int32_t lo, hi; /* interval trees: the ranks in the subtree below this edge */
 } tutti_branch;
 
 typedef struct {
     int32_t parent, level; /* level of the edge to the parent; -1: this is the root */
-    int32_t lo, hi;        /* interval trees: ranks of this subtree */
+    int32_t lo, hi;        /* interval trees: the ranks of the subtree */
     int32_t nchildren;
-    tutti_branch children[TUTTI_MAX_CHILDREN]; /* sorted by level, then rank */
+    tutti_branch children[TUTTI_MAX_CHILDREN]; /* the children, sorted by level, then by rank */
 } tutti_tree_place;
 
 /* One tree of a schedule as one rank sees it. */
@@ -42,7 +42,7 @@ typedef struct tutti_tree {
     int32_t index; /* number of this tree among the schedule's trees */
     int32_t nlevels;
     int32_t first, nchunks, of;      /* chunk k is the slice (first + k, 1, of) */
-    const struct tutti_tree *before; /* the tree whose scratch buffers stand before those of this tree, NULL = none */
+    const struct tutti_tree *before; /* the tree whose scratch buffers come before those of this tree; NULL = none */
     void (*place)(const struct tutti_tree *t, int32_t rank, tutti_tree_place *out);
     tutti_tree_place own, parent; /* places of this rank and of its parent */
 } tutti_tree;

@@ -37,7 +37,7 @@ typedef struct {
     struct {
         int32_t serves; /* sequence whose message has its turn, -1 = none */
         double since_s;
-    } lanes[2];    /* [0]: sends and signals; [1]: receives and waits */
+    } lanes[2];    /* [0] for sends and signals, [1] for receives and waits */
     double core_s; /* time from which the core is free */
 } tutti_actor_player;
 

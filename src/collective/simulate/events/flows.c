@@ -27,13 +27,13 @@ struct tutti_flows {
     tutti_due_heap next; /* ends of flows; each entry is an index into shares.active */
     double now;
     double found_s;  /* time at which shares were last computed */
-    double left_s;   /* mean remaining time of the messages under way at that moment */
+    double left_s;   /* mean remaining seconds of the messages under way at found_s */
     double find_by;  /* time at which to compute shares anew; INFINITY: all messages under way have shares */
     int32_t *loaded; /* for each link: number of flows under way on it */
     int64_t first;   /* the flow that ends first, at first_s; INFINITY: none ends with the present shares */
     double first_s;
     int64_t ended;                                /* a message that has ended and was not taken yet; -1 = none */
-    bool prefers;                                 /* earlier messages get larger shares */
+    bool prefers;                                 /* true if messages that began earlier get larger shares */
     int64_t *after, *before, oldest, youngest, n; /* list of routes by the beginning of their messages; -1 = none */
 };
 

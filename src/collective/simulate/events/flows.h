@@ -93,7 +93,7 @@ double tutti_credit_use(tutti_credit *c, double waits_s, double transfer_s);
 
 typedef struct {
     double when;
-    int64_t of; /* number that the caller gave the entry */
+    int64_t of; /* number by which the caller names the entry */
 } tutti_due;
 
 /* Zero-initialise; if n > 0, at[0] is the earliest entry. */
