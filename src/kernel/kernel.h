@@ -30,7 +30,7 @@ struct tutti_device;
 struct tutti_layout; /* an order of elements in memory; NULL = row-major */
 /* The orders of activations: row-major; channels in blocks of 8, 16 or 32, filled up with zeros; channels last. */
 typedef enum {
-    TUTTI_ORDER_NONE, /* unknown, or none of the following orders */
+    TUTTI_ORDER_NONE, /* the order is unknown, or none of the following */
     TUTTI_ORDER_NCHW,
     TUTTI_ORDER_NCHW8C,
     TUTTI_ORDER_NCHW16C,
@@ -48,9 +48,10 @@ const char *tutti_kernel_pass_name(tutti_kernel_pass p); /* "forward", "params",
 /* The reason why a candidate computes a pass. */
 typedef enum {
     TUTTI_CHOSEN_ASKED,    /* the request names it */
-    TUTTI_CHOSEN_ALONE,    /* no other candidate with a known time fits, or (seconds < 0) no other at all */
-    TUTTI_CHOSEN_RULE,     /* it takes the fewest seconds by the calibrated rules */
-    TUTTI_CHOSEN_MEASURED, /* it takes the fewest of the measured seconds */
+    TUTTI_CHOSEN_ALONE,    /* no other candidate with a known time fits; with seconds < 0, no other candidate fits at
+                            * all */
+    TUTTI_CHOSEN_RULE,     /* the candidate takes the fewest seconds by the calibrated rules */
+    TUTTI_CHOSEN_MEASURED, /* the candidate takes the fewest of the measured seconds */
 } tutti_chosen_why;
 
 typedef struct {
@@ -90,7 +91,7 @@ typedef struct tutti_op_row {
     size_t attrs_bytes;
     int ninputs;    /* the least number of layers that it reads */
     int max_inputs; /* the largest number; 0 means ninputs */
-    bool random;    /* it draws random numbers in training (dropout) */
+    bool random;    /* true if the op draws random numbers in training (dropout) */
     /* Offset in the attributes of the bool that says that a ReLU is merged into the op (no model file sets it); 0 if no
      * ReLU can be merged. */
     size_t relu_at;
@@ -100,7 +101,7 @@ typedef struct tutti_op_row {
      * zero. */
     bool keeps_zeros;
     bool picks; /* each gradient of an output element goes to one input element, and the others get zero (max pools) */
-    bool is_loss; /* it reads labels and writes no output: its shape has no dims, its value no bytes */
+    bool is_loss; /* true if the op reads labels and writes no output: its shape has no dims, its value no bytes */
     /* Fills in the attributes of the op for one of `parts` parts of the outputs (out[1] / parts of them, and the same
      * part of each parameter's first dim). Returns false if the outputs do not divide into `parts`. NULL if they cannot
      * be computed apart. */
@@ -127,8 +128,8 @@ typedef struct {
     tutti_shape shape;
     const struct tutti_layout *layout; /* NULL means row-major; owned by the kernel that made it, valid until that
                                         * kernel is destroyed */
-    size_t bytes;                      /* of memory, padding of the layout included */
-    tutti_dtype dtype;                 /* f32, bf16 or f16 */
+    size_t bytes;                      /* bytes of memory, padding of the layout included */
+    tutti_dtype dtype;                 /* type of the elements: f32, bf16 or f16 */
 } tutti_value;
 /* Returns a row-major f32 value of this shape. */
 tutti_value tutti_value_plain(const tutti_shape *shape);
@@ -170,13 +171,13 @@ typedef struct tutti_kernel {
 } tutti_kernel;
 
 typedef struct {
-    const void *in[TUTTI_MAX_OP_INPUTS]; /* with the dtypes of kernel->in */
+    const void *in[TUTTI_MAX_OP_INPUTS]; /* the inputs, with the dtypes of kernel->in */
     void *out;
     const float *param[TUTTI_MAX_OP_PARAMS];
     void *dout;                                   /* backward: the gradient of out; const unless writes_dout */
-    const void *dout_parts[TUTTI_MAX_DOUT_PARTS]; /* any of them may be dout's memory */
-    int ndout_parts;                              /* 0 means that dout holds the gradient; the second pass ignores
-                                                   * this */
+    const void *dout_parts[TUTTI_MAX_DOUT_PARTS]; /* the parts of dout; any of them may be dout's memory */
+    int ndout_parts;                              /* number of parts; 0 means that dout holds the gradient. The second
+                                                   * pass ignores this */
     void *din[TUTTI_MAX_OP_INPUTS]; /* backward_data: written (not added to); may be dout's memory if in_place. NULL if
                                      * nobody uses that gradient */
     float *dparam
@@ -184,14 +185,14 @@ typedef struct {
          * learned parameters are NULL if nobody uses them: the pass then only does what feeds backward_data */
         [TUTTI_MAX_OP_PARAMS];
     void *saved, *scratch;
-    bool training; /* the same as at create */
+    bool training; /* training: the same value as at create */
     /* keys of random numbers: (seed, step, global index of the first sample of this call, layer) */
     uint64_t seed, step, first_sample;
     uint32_t layer;
     /* On a device that replays recorded work: where seed, step and first_sample lie, in this order, when the kernel
      * runs. */
     const uint64_t *drawn;
-    /* of loss ops */
+    /* labels of the samples, for loss ops only */
     const int32_t *labels;
     float loss_scale; /* the gradient of the summed loss is multiplied by this (1 / global batch) */
     float *loss;      /* output: the sum of the samples' losses, in the order of samples */
@@ -226,7 +227,7 @@ typedef struct tutti_kernel_request {
                          * fits */
     const tutti_op_row *op;
     const void *attrs;     /* must live as long as the kernel */
-    const tutti_value *in; /* an array of nin */
+    const tutti_value *in; /* the nin inputs */
     int nin;
     tutti_precision precision; /* the output's dtype; inputs may have any dtype */
     bool training;

@@ -11,7 +11,7 @@
 
 typedef struct {
     int64_t out_channels, kernel, stride, pad, groups;
-    int init;        /* TUTTI_CONV_UNIFORM or _HE */
+    int init;        /* initial weights: TUTTI_CONV_UNIFORM or TUTTI_CONV_HE */
     bool bias, relu; /* relu: out = max(0, sum), the same as a ReLU behind the op */
 } tutti_conv_attrs;
 enum { TUTTI_CONV_UNIFORM, TUTTI_CONV_HE };
@@ -33,7 +33,7 @@ typedef struct {
 
 typedef struct {
     double eps, momentum, scale_init;
-    bool relu; /* of the normalised input, or of its sum with the second input if there is one */
+    bool relu; /* a ReLU of the normalised input, or of its sum with the second input if there is one */
 } tutti_batch_norm_attrs;
 
 typedef struct {
@@ -107,7 +107,7 @@ typedef struct tutti_layout {
     int64_t stride[TUTTI_MAX_DIMS]; /* elements between two outer blocks of a dim */
     int64_t padded[TUTTI_MAX_DIMS]; /* dims rounded up to whole blocks; elements beyond the shape are zero */
     int ninner;
-    int64_t inner_block[TUTTI_MAX_INNER_BLOCKS]; /* outermost first */
+    int64_t inner_block[TUTTI_MAX_INNER_BLOCKS]; /* inner blocks, the outermost first */
     int inner_dim[TUTTI_MAX_INNER_BLOCKS];
     /* The shape that the order describes, if it is not the tensor's: it has as many elements in the same row-major
      * order (weights of a dense layer behind planes are (N, C, H, W)). No dims means the tensor's shape. */

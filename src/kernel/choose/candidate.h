@@ -31,7 +31,7 @@ typedef enum {
     TUTTI_SUMS_BLOCKED,  /* products of our own: over k from first to last, in blocks */
     TUTTI_SUMS_WINOGRAD, /* sums of Winograd's transforms (winograd.h) */
     TUTTI_SUMS_SPARSE,   /* terms that are zero are left out */
-    TUTTI_SUMS_PLAIN,    /* the order of the reference row */
+    TUTTI_SUMS_PLAIN,    /* sums in the order of the op's reference row */
 } tutti_sums;
 
 /* How a row uses several threads. A row that takes a single one fits no request of more. */
@@ -60,19 +60,19 @@ typedef struct tutti_kernel_candidate {
     const char *op;      /* NULL means every op */
     unsigned passes;     /* bits TUTTI_DOES_... */
     unsigned precisions; /* bits TUTTI_IN_...: the precision of the output and of what is multiplied */
-    int device;          /* the tutti_device_kind in whose memory it computes; 0 is the CPU */
+    int device;          /* kind of the device in whose memory the row computes, a tutti_device_kind; 0 is the CPU */
     tutti_candidate_threads threads;
-    tutti_isa isa; /* the least instruction set that its own loops need; a library asks the processor itself */
+    tutti_isa isa; /* the least instruction set that the row's own loops need; a library asks the processor itself */
     tutti_sums sums;
     /* True if other rows may compute the other passes: its passes keep nothing in `saved`, and after a merged ReLU its
      * first backward pass masks dout. Every row that does not do all passes is so. */
     bool joins;
-    /* NULL means that it always fits */
+    /* returns true if the candidate fits the kernel and request; NULL means that it always fits */
     bool (*fits)(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
     /* Returns the seconds that r->nthreads threads take, or a negative number if this shape was not calibrated. NULL
      * means that nothing was calibrated. */
     double (*seconds)(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
-    const tutti_kernel_row *row; /* NULL means the op's reference row */
+    const tutti_kernel_row *row; /* the row that makes the kernel; NULL means the op's reference row */
 } tutti_kernel_candidate;
 
 typedef struct {
@@ -89,7 +89,7 @@ const tutti_kernel_candidate *tutti_candidate_find(const char *name, const char 
  * Words hold no blanks. */
 typedef struct {
     const char *op, *shape, *precision, *pass, *candidate; /* "dense", "64x800:units=500", "f32", "forward", "onednn" */
-    double seconds;                                        /* above 0 */
+    double seconds;                                        /* seconds of a pass, above 0 */
 } tutti_tuned_entry;
 
 /* The entries of a tune file for this processor and this number of threads. Borrowed, and never changed. */

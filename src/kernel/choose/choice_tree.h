@@ -27,13 +27,14 @@ typedef struct {
 } tutti_tree_node;
 
 typedef struct {
-    int32_t nfeatures, nways, nnodes; /* nnodes is 0 if there is no tree */
+    int32_t nfeatures, nways, nnodes; /* nnodes: nodes of the tree; 0 if there is no tree */
     tutti_tree_node node[TUTTI_TREE_NODES];
 } tutti_choice_tree;
 
 typedef struct {
     double feature[TUTTI_TREE_FEATURES];
-    double seconds[TUTTI_TREE_WAYS]; /* above 0; INFINITY if the way cannot compute it. At least one is finite */
+    double seconds[TUTTI_TREE_WAYS]; /* seconds of each way, above 0; INFINITY if the way cannot compute the sample. At
+                                      * least one is finite */
 } tutti_tree_sample;
 
 /* Grows a tree from n >= 1 samples, whose features are finite. Cost: some milliseconds for a thousand samples. */

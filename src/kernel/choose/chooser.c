@@ -29,7 +29,7 @@ typedef struct {
 typedef struct {
     const tutti_candidate_table *table;
     view views[NVIEWS];
-    int nviews; /* 1 if all values are f32 */
+    int nviews; /* number of views in use; 1 if all values are f32 */
     bool runs[TUTTI_NPASSES];
     bool *barred[NVIEWS]; /* true for a candidate that could not be made */
     bool keeps_together;  /* true after kernels of several candidates could not be joined */

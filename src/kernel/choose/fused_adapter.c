@@ -16,7 +16,7 @@
 
 typedef struct {
     tutti_kernel inner;
-    bool adds, same_order; /* there is a second input; it lies in the output's order */
+    bool adds, same_order; /* adds: there is a second input; same_order: it lies in the output's order */
     size_t plain, reorder; /* offsets in scratch of the addend (or its gradient), row-major and in the output's order */
 } fused;
 

@@ -24,7 +24,8 @@ bool tutti_order_same(const tutti_value *a, const tutti_value *b);
 typedef struct {
     int64_t batch, channels, height, width, plane; /* plane = height * width */
     int64_t block, nblocks;                        /* block * nblocks >= channels */
-    int64_t block_step, sample_step;               /* in elements; two positions are `block` elements apart */
+    int64_t block_step, sample_step;               /* distances in elements, between blocks and between samples; two
+                                                    * positions are `block` elements apart */
 } tutti_blocks;
 /* Returns false if v has none of these orders. */
 bool tutti_blocks_of(const tutti_value *v, tutti_blocks *out);

@@ -16,7 +16,7 @@ typedef struct {
     tutti_cuda *cuda;
     const tutti_cuda_values *values;
     tutti_cuda_function sum;
-    addition like; /* without addresses */
+    addition like; /* arguments of the launches; addresses are filled in for each call */
     bool one_order;
 } add;
 

@@ -18,15 +18,15 @@ typedef struct {
 /* The functions that join inputs and take gradients apart, for one way of dividing the numbers among threads. */
 typedef struct {
     tutti_cuda_function join, part;
-    joining like; /* without addresses */
+    joining like; /* arguments of the launches; addresses are filled in for each call */
     int each;     /* numbers that a thread moves */
 } way;
 
 typedef struct {
     tutti_cuda *cuda;
     tutti_layout layout;
-    way any;     /* fits whatever the addresses are */
-    way vectors; /* `join` is NULL if rows are not whole vectors */
+    way any;     /* the way that fits any addresses */
+    way vectors; /* the way for aligned addresses; `join` is NULL if rows are not whole vectors */
 } concat;
 
 /* Returns how many numbers each channel has in a row (concat.cu says what a row is). */

@@ -24,7 +24,7 @@ typedef struct {
     tutti_cuda *cuda;
     const tutti_cuda_values *values;
     tutti_cuda_function drop;
-    dropping like; /* without addresses, types and layer */
+    dropping like; /* arguments of the launches; addresses, types and layer are filled in for each call */
 } dropout;
 
 static void describe(const tutti_kernel *k, dropout *s, const char **entry)

@@ -13,8 +13,8 @@
 enum {
     TUTTI_CUDA_NORM_MEAN,
     TUTTI_CUDA_NORM_RSTD,
-    TUTTI_CUDA_NORM_OFFSET, /* mean gradient */
-    TUTTI_CUDA_NORM_SLOPE,  /* slope of the gradient over the input */
+    TUTTI_CUDA_NORM_OFFSET, /* mean of the output's gradient */
+    TUTTI_CUDA_NORM_SLOPE,  /* slope of the output's gradient over the input */
     TUTTI_CUDA_NORM_SAVED
 };
 

@@ -102,11 +102,11 @@ typedef struct {
     tutti_gemm_source a, b;
     tutti_gemm_source next_b; /* B of the product behind this one; its place is NULL if there is none, or if it is
                                * packed */
-    const tutti_gemm_cell *packed_a, *packed_b; /* NULL if it was not packed before */
+    const tutti_gemm_cell *packed_a, *packed_b; /* operands that were packed before; NULL if they were not */
     const float *bias;
     char *c;
     int64_t m0, m1, n0, n1;
-    tutti_gemm_cell *block_a, *block_b; /* memory of this thread */
+    tutti_gemm_cell *block_a, *block_b; /* memory of this thread for packed blocks of A and B */
 } rectangle;
 
 /* A part of k, from p on. */

@@ -47,8 +47,9 @@ typedef struct {
     bool transpose_a, transpose_b;
     int64_t stride_a, stride_b, stride_c; /* elements from one row in memory to the next; 0 means that rows lie side by
                                            * side */
-    tutti_dtype type_a, type_b, type_c;   /* f32, bf16 or f16 */
-    tutti_dtype multiplied;  /* f32, or bf16: operands of other types are rounded to it when they are packed */
+    tutti_dtype type_a, type_b, type_c;   /* types of the matrices: f32, bf16 or f16 */
+    tutti_dtype multiplied;  /* type that is multiplied: f32, or bf16; operands of other types are rounded to it when
+                              * they are packed */
     bool packed_a, packed_b; /* the operand was packed by tutti_gemm_pack */
     int64_t batch;           /* number of products; 0 means 1 */
     int64_t apart_a, apart_b,
@@ -56,9 +57,9 @@ typedef struct {
          * is a packed operand for each product, they lie one behind the other, and any value but 0 says so */
         apart_c;
     bool accumulate;      /* C += A B: C is f32, and there is no bias or map */
-    tutti_gemm_bias bias; /* m or n floats, the same for the whole batch */
+    tutti_gemm_bias bias; /* which bias is added: none, m floats or n floats, the same for the whole batch */
     tutti_gemm_map map;
-    int nthreads;    /* at least 1 */
+    int nthreads;    /* number of threads, at least 1 */
     const char *row; /* name of the row; NULL means the fastest that this processor and TUTTI_ISA allow */
 } tutti_gemm;
 
@@ -94,8 +95,8 @@ void tutti_gemm_pack(const tutti_gemm_plan *plan, tutti_gemm_operand which, cons
 
 typedef struct {
     const void *a, *b; /* matrices, or packed operands; each begins at an element of its type */
-    const float *bias; /* NULL if there is none */
-    void *c;           /* must not overlap the operands or the bias */
+    const float *bias; /* the bias; NULL if there is none */
+    void *c;           /* the result; must not overlap the operands or the bias */
 } tutti_gemm_operands;
 /* Runs a plan. It is a bug of the caller, and asserted, to give an operand that was packed for another row or other
  * sides. */

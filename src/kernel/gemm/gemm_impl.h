@@ -36,9 +36,9 @@ typedef struct {
 typedef struct {
     const char *at;
     int64_t i, p;             /* bytes from a line to the next one, and from 16 lines to the next 16 */
-    int64_t left;             /* number of parts that are left */
-    int64_t of_side, of_this; /* of_side: parts that each 16 elements of the side have; of_this: how many of them are
-                               * left */
+    int64_t left;             /* parts that are still to be fetched */
+    int64_t of_side, of_this; /* of_side: number of parts of each 16 elements of the side; of_this: parts of the current
+                               * 16 that are left */
     int64_t apart, along;     /* bytes from 16 elements of the side to the next 16, and from part to part within them */
     int64_t blocks;           /* register blocks that are left before the memory is needed */
 } tutti_gemm_fetched;
@@ -51,7 +51,7 @@ typedef struct {
         b_p; /* cells from one row, and from one step of k, to the next (for A in tiles: one tile); columns lie side by
               * side */
     int64_t steps;      /* cells of k */
-    const float *begin; /* NULL means 0 */
+    const float *begin; /* values from which the sums start; NULL means 0 */
     int64_t begin_apart;
     float *sums;
     int64_t sums_apart; /* floats from one row to the next */

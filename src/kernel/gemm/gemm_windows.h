@@ -34,7 +34,7 @@ void tutti_windows_pack_rows(const tutti_windows *w, const tutti_gemm_row *row, 
 /* Windows as steps of k: windows `position` .. + n of all samples, with pointers to the channels of one tap in each. */
 enum { TUTTI_WINDOWS_MOST_STEPS = 1024 };
 typedef struct {
-    int64_t position, n, tap; /* tap: the tap that the pointers are for; negative before the first */
+    int64_t position, n, tap; /* tap: the tap whose channels the pointers point to; negative before the first call */
     const void *at[TUTTI_WINDOWS_MOST_STEPS];
 } tutti_windows_steps;
 /* Packs into a panel of B, whose columns are n numbers of the windows from `from` on. */

@@ -27,10 +27,12 @@ typedef struct {
     tutti_layout out_layout, weights_layout;
     tutti_dtype type;
     int64_t group_in, group_out, window; /* window: numbers in one window */
-    bool is_direct;                      /* weights lie in the wanted order already */
-    bool leaves_out;                     /* some class of positions uses no tap, so its gradient is zero */
-    int64_t *offsets;                    /* offsets of the weights in their order, if it is not the wanted one */
-    size_t weights_at, sums_at;          /* offsets in scratch, behind what passes need */
+    bool is_direct;                      /* true if the weights lie in the wanted order already */
+    bool leaves_out;                     /* true if some class of positions uses no tap, so that its gradient is zero */
+    int64_t *offsets;                    /* offsets of each output, input and tap in the weights' own order; NULL if
+                                          * is_direct */
+    size_t weights_at, sums_at;          /* offsets in scratch, behind the products' scratch: of the weights (or their
+                                          * gradient) in the wanted order, and of the bias's sums */
 } state;
 
 /* ---- fitting ---- */

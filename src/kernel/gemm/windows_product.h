@@ -24,7 +24,8 @@ typedef struct {
 
 /* Where the weight of a window's number and a column lies: distances in floats from the first weight. */
 typedef struct {
-    int64_t first, tap_down, tap_right, channel, column; /* one of the last two is 1 */
+    int64_t first, tap_down, tap_right, channel, column; /* distances of taps, channels and columns; that of channels or
+                                                          * that of columns is 1 */
 } tutti_windows_weights;
 
 typedef struct {
@@ -37,7 +38,7 @@ typedef struct {
     int nthreads;
     /* Filled in by tutti_windows_product_plan. */
     bool in_planes;
-    int64_t columns, npanels; /* with channels that fill up the last block */
+    int64_t columns, npanels; /* numbers of columns and of panels, with the channels that fill up the last block */
     int64_t chunk, nchunks, units_block,
         nunits;                     /* channels of a unit of k; units of a tap, of a block of k and of all of k */
     int64_t panels_m, panels_n;     /* panels of windows and of columns in a block of C */

@@ -19,24 +19,24 @@
 typedef struct {
     tutti_dtype type; /* type of all the following memory */
     int64_t period;
-    const void *in, *added; /* added: the addend, or NULL */
+    const void *in, *added; /* in: the input; added: the addend, or NULL */
     void *out, *dout, *din;
     const void *given, *more; /* given: the gradient that gradient_sums reads. If `bits` is set, it may be the sum of
                                * two gradients; `more` is the second one, else NULL */
     void *bits;               /* one bit for each number of the output: 1 if the number is positive. Kept if something
                                * is added and relu is set; NULL in evaluation */
-    bool relu;                /* a ReLU of the normalised number, addend included */
+    bool relu;                /* true if a ReLU follows the normalised number with its addend */
     bool streams;             /* out and din bypass the caches; their units are aligned */
-    int64_t ahead;            /* bytes by which prefetching is ahead */
+    int64_t ahead;            /* number of bytes ahead of the loop that are prefetched */
 } tutti_norm_call;
 
 /* Values of each channel, as tables over the units of a row: the whole table of one kind, then that of the next. In the
  * padding all values are 0 except the mean. */
 enum {
     TUTTI_NORM_MEAN,
-    TUTTI_NORM_SCALE, /* normalised = (x - mean) * scale + shift */
+    TUTTI_NORM_SCALE, /* `scale` of: normalised = (x - mean) * scale + shift */
     TUTTI_NORM_SHIFT,
-    TUTTI_NORM_TILT, /* input gradient = gradient * scale + ((x - mean) * tilt + drop) */
+    TUTTI_NORM_TILT, /* `tilt` of: input gradient = gradient * scale + ((x - mean) * tilt + drop) */
     TUTTI_NORM_DROP,
     TUTTI_NORM_SUM, /* scratch for the sums */
     TUTTI_NORM_PRODUCT,
@@ -81,7 +81,7 @@ typedef struct {
 
 typedef struct {
     tutti_dtype type;
-    const void *const *parts; /* added in this order; `to` may be one of them */
+    const void *const *parts; /* vectors that are added in this order; `to` may be one of them */
     int nparts;
     void *to;
     int64_t begin, end;
@@ -136,7 +136,7 @@ typedef struct {
     int64_t channels, width; /* channels and width of the input */
     int64_t out_channels, out_height, out_width, kernel;
     int64_t nleft;
-    bool relu; /* in the forward pass */
+    bool relu; /* true if the forward pass takes a ReLU */
     const void *in, *dout, *weights;
     const void *left;  /* forward: weights of the `nleft` channels (kernel, nleft, taps), not in pairs */
     const float *bias; /* NULL if there is none */

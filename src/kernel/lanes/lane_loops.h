@@ -78,7 +78,8 @@ INLINE unit take_unit(const void *from, int64_t at, tutti_dtype type)
 /* The way in which a unit is written. */
 typedef struct {
     tutti_dtype type;
-    bool exact, streams; /* streams: bypasses the caches, into memory aligned as a unit */
+    bool exact, streams; /* exact: numbers have the type's precision already; streams: stores bypass the caches, into
+                          * memory aligned as a unit */
 } writing;
 
 INLINE void put_unit(void *to, int64_t at, unit u, writing how)

@@ -76,7 +76,7 @@ INLINE entries entries_at(const tutti_norm_lanes *l, int64_t v)
 /* --- sums --- */
 
 typedef struct {
-    unit gradient, x; /* x minus the mean */
+    unit gradient, x; /* gradient: of the output; x: the input minus the mean */
 } pair;
 
 /* Reads n numbers from `at` on; v is the index of the unit among the bits. */

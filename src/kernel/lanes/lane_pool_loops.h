@@ -270,7 +270,7 @@ INLINE float line_sum(const void *plane, int64_t n, tutti_dtype type)
 }
 
 typedef struct {
-    const void *memory; /* (positions, lanes) */
+    const void *memory; /* numbers in the order (positions, lanes) */
     int64_t lanes, positions;
 } pool_plane;
 

@@ -48,7 +48,7 @@ enum { TUTTI_ONEDNN_STEPS = 12, TUTTI_ONEDNN_MEMORIES = 40, TUTTI_ONEDNN_ARGS = 
 /* Sizes and places of a convolution with channels innermost, for a step of our own (onednn_conv_bias.c,
  * onednn_conv_lanes.c). */
 typedef struct {
-    int64_t channels, height, width; /* of the input */
+    int64_t channels, height, width; /* sizes of the input */
     int64_t out_channels, out_height, out_width, kernel, pad, stride;
     int64_t rows;               /* rows of the output, over all samples */
     int64_t size;               /* numbers of a window, in floats */
@@ -61,7 +61,7 @@ typedef struct {
     int nthreads;    /* threads that share the samples; each has its own part of tile_at, pairs_at, gradients_at and
                       * gradients' sums */
     int64_t nleft;   /* number of output channels that lanes of taps compute */
-    bool relu, bias; /* forward: a ReLU is merged; there is a bias */
+    bool relu, bias; /* forward pass: a ReLU is merged; a bias is added */
 } tutti_onednn_windows;
 
 typedef void tutti_onednn_own_step(const tutti_onednn_windows *w, const tutti_kernel_args *a);

@@ -49,7 +49,7 @@ typedef struct {
     int64_t positions, position_step;
     int64_t channels, segment, segment_step;
     int64_t place, apart;
-    tutti_sparse_list to; /* start: the entries of this row */
+    tutti_sparse_list to; /* the list; start[x] becomes the index of the first entry of position x */
     int64_t n;
 } tutti_sparse_list_call;
 typedef int64_t tutti_sparse_list_loop(const tutti_sparse_list_call *c);
@@ -60,7 +60,7 @@ typedef struct {
     tutti_sparse_list list;
     int64_t positions, apart; /* as in tutti_sparse_list_call */
     int64_t first, stride, taps;
-    const float *weights; /* (taps, apart, vectors) */
+    const float *weights; /* weights in the order (taps, apart, vectors) */
     float *sums;          /* n sums, `sums_apart` floats from each other */
     int64_t n, sums_apart;
     int nvectors;
@@ -91,8 +91,8 @@ typedef struct {
     float *sums; /* one for each number of the list, in its order */
     int64_t apart;
     int64_t begin, step, n;
-    const float *weights; /* (channels, taps, vectors) */
-    const float *dout;    /* (width, vectors) */
+    const float *weights; /* weights in the order (channels, taps, vectors) */
+    const float *dout;    /* output gradients in the order (width, vectors) */
     int64_t width, first, taps;
     int nvectors;
 } tutti_sparse_dot_call;

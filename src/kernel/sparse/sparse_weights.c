@@ -24,7 +24,7 @@ typedef struct {
 typedef struct {
     tutti_sparse_tile at;
     int64_t group, channel, channels;
-    tutti_sparse_list list; /* start: one entry for each (class, channel), in this order */
+    tutti_sparse_list list; /* nonzero inputs; `start` has one entry for each (class, channel), in this order */
     int32_t *row_start;     /* scratch for the list loop */
     float *plane, *row, *dout;
 } tile;

@@ -26,7 +26,8 @@ typedef struct {
     tutti_sparse_tile at;
     int64_t column, columns;
     int64_t group, channel, channels;
-    tutti_sparse_list list; /* start: one entry for each channel; places are positions of the tile */
+    tutti_sparse_list list; /* nonzero gradients; `start` has one entry for each channel, and places are positions of
+                             * the tile */
     int32_t *windows_of;    /* for each position, where its window begins */
     float *plane, *windows;
 } tile;

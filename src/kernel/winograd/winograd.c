@@ -15,8 +15,8 @@
 enum {
     PRODUCTS = TUTTI_WINOGRAD_PRODUCTS,
     MOST_TAPS = 5 * 5,
-    LINE = 16,         /* in floats */
-    CACHED = 96 << 10, /* floats in a block */
+    LINE = 16,         /* floats in a cache line */
+    CACHED = 96 << 10, /* most floats of a block, which shall stay in a cache */
     LEAST_TILES = 14,  /* tiles that products take at once */
     MOST_WIDTH = 16,   /* floats of the longest vector */
     SUMS = 6 + 1,      /* the gradient's transform at (1, 1) is the sum of the tile */
@@ -27,12 +27,12 @@ typedef struct {
     const tutti_winograd *w;
     tutti_blocks from, to;
     int64_t pad, down, right;    /* tiles of a sample */
-    int64_t ntiles, block;       /* tiles of all samples, and tiles of a block */
+    int64_t ntiles, block;       /* ntiles: tiles of all samples; block: tiles of a block */
     int64_t from_row, to_row;    /* floats between rows of the matrices */
-    float *read, *made, *turned; /* the matrices: of `from`, of `to`, of weights or their gradient */
+    float *read, *made, *turned; /* the matrices of `from`, of `to`, and of the weights or their gradient */
     /* the current block */
     int64_t first, n;
-    bool begins; /* it is the first block */
+    bool begins; /* true for the first block */
     const float *in, *dout, *weights, *bias;
     float *out;
     bool relu, flips; /* flips: weights are those of the input's gradient */

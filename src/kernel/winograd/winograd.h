@@ -23,7 +23,7 @@
 
 typedef struct {
     tutti_blocks in, out;
-    int64_t pad; /* 0 .. kernel - 1 */
+    int64_t pad; /* padding on each side, 0 .. kernel - 1 */
     const tutti_lane_row *row;
     const tutti_winograd_loops *loops; /* for winograd.c: the loops of the row, by the kernel's size */
     int nthreads;
@@ -32,7 +32,7 @@ typedef struct {
 
 /* Output of a forward pass: max(0, sum + bias), without the bias or the maximum if those are not set. */
 typedef struct {
-    const float *bias; /* NULL if there is none */
+    const float *bias; /* NULL if the convolution has no bias */
     bool relu;
     float *out;
 } tutti_winograd_sum;

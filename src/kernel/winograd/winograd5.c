@@ -17,9 +17,9 @@ enum {
     TILE = TUTTI_WINOGRAD5_TILE,
     TILE_IN = 6,
     KERNEL = 5,
-    LINE = 16,         /* in floats */
+    LINE = 16,         /* floats in a cache line */
     MASKED = 16,       /* lanes of vectors that masks do not slow down */
-    CACHED = 96 << 10, /* floats in a block */
+    CACHED = 96 << 10, /* most floats of a block, which shall stay in a cache */
     SUMS = 6 + 1,      /* the gradient's transform at (1, 1) is the sum of the tile */
 };
 
@@ -28,8 +28,8 @@ typedef struct {
     const tutti_winograd *w;
     int64_t inputs, outputs, tiles;               /* channels of input and output, and tiles of a sample */
     int64_t read_apart, made_apart, turned_apart; /* floats between matrices */
-    float *read, *made, *turned, *over, *plane;   /* of the input, of the output, of weights, and of transposed
-                                                   * weights */
+    float *read, *made, *turned, *over, *plane;   /* matrices of the input, of the output, of the weights, and of the
+                                                   * transposed weights; plane: one plane for each thread */
     int64_t first, n;                             /* samples of the current block */
     const float *in, *dout, *weights, *bias;
     float *out, *din, *dweights;

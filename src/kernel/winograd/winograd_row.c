@@ -15,7 +15,8 @@ typedef struct {
     tutti_winograd w;
     tutti_layout out_layout, weights_layout;
     bool relu, direct;           /* direct: weights lie in the products' order */
-    size_t weights_at, plain_at; /* offsets in scratch, behind what passes need */
+    size_t weights_at, plain_at; /* offsets in scratch of the weights (or their gradient), behind the scratch of the
+                                  * products: in the products' order, and row-major */
 } winograd;
 
 static tutti_param_desc as_wanted(const tutti_kernel *k)

@@ -15,15 +15,15 @@ enum {
     TUTTI_CUDA_R_16F = 2,
     TUTTI_CUDA_R_16BF = 14,
 
-    TUTTI_CUBLAS_COMPUTE_32F = 68, /* no TF32 */
+    TUTTI_CUBLAS_COMPUTE_32F = 68, /* products in f32 without TF32 */
     TUTTI_CUBLAS_OP_N = 0,
     TUTTI_CUBLAS_OP_T = 1,
 
     TUTTI_CUBLASLT_DESC_TRANSA = 3, /* attributes of a product: int32_t */
     TUTTI_CUBLASLT_DESC_TRANSB = 4,
-    TUTTI_CUBLASLT_DESC_EPILOGUE = 7,        /* uint32_t */
-    TUTTI_CUBLASLT_DESC_BIAS_POINTER = 8,    /* const void * */
-    TUTTI_CUBLASLT_DESC_BIAS_DATA_TYPE = 26, /* int32_t */
+    TUTTI_CUBLASLT_DESC_EPILOGUE = 7,        /* attribute of type uint32_t */
+    TUTTI_CUBLASLT_DESC_BIAS_POINTER = 8,    /* attribute of type const void * */
+    TUTTI_CUBLASLT_DESC_BIAS_DATA_TYPE = 26, /* attribute of type int32_t */
 
     TUTTI_CUBLASLT_EPILOGUE_DEFAULT = 1,
     TUTTI_CUBLASLT_EPILOGUE_RELU = 2,
@@ -31,7 +31,7 @@ enum {
     TUTTI_CUBLASLT_EPILOGUE_RELU_BIAS = 6,
 
     TUTTI_CUBLASLT_PREF_WORKSPACE_BYTES = 1, /* attributes of a preference: uint64_t */
-    TUTTI_CUBLASLT_PREF_ALIGNMENT_A = 5,     /* uint32_t, bytes; B, C, D follow */
+    TUTTI_CUBLASLT_PREF_ALIGNMENT_A = 5,     /* attribute of type uint32_t, in bytes; those of B, C, D follow */
 };
 
 /* cublasLtMatmulAlgo_t and cublasLtMatmulHeuristicResult_t. */

@@ -15,7 +15,7 @@
 
 typedef struct {
     tutti_cudnn_functions call;
-    tutti_cudnn_handle handle; /* on the card's stream */
+    tutti_cudnn_handle handle; /* handle of the library, which works on the card's stream */
     tutti_cuda *cuda;
 } tutti_cudnn;
 
@@ -26,8 +26,8 @@ typedef struct {
     int64_t batch, in_channels, in_height, in_width, out_channels, out_height, out_width;
     int64_t kernel, stride, pad, groups;
     tutti_dtype type; /* type of values and weights: f32, bf16 or f16 */
-    bool rows;        /* all is row-major */
-    bool training;    /* gradients are wanted, too */
+    bool rows;        /* true if all values are row-major */
+    bool training;    /* true if gradients are computed, too */
 } tutti_cudnn_shape;
 
 typedef struct {
