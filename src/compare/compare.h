@@ -19,7 +19,8 @@ typedef struct {
     const char *label;  /* the method as the list gives it: "async-easgd:period=4" */
     const char *folder; /* the label as part of a path: "async-easgd_period=4" */
     const tutti_method_row *row;
-    const char *parallelism, *says;           /* texts about its plan, by tutti_plan_parallelism and tutti_method_say */
+    const char *parallelism, *says;           /* texts about the method's plan, by tutti_plan_parallelism and
+                                               * tutti_method_say */
     const char *keys[TUTTI_COMPARE_MAX_KEYS]; /* keys as --set takes them, such as "method.period=4" */
     int nkeys;
     const char *warning; /* in words: the method's paper uses another update rule than the job; NULL if it does not */
@@ -103,7 +104,8 @@ tutti_status tutti_compare_play(tutti_compare *c, tutti_compare_tell tell, void 
 /* ---- compare_figures.c: results of the runs ---- */
 
 typedef struct {
-    bool is_there;     /* the goal was reached and there is a test; false for a run that diverged before its goal */
+    bool is_there;     /* true if the goal was reached and a test says so; false for a run that diverged before its
+                        * goal */
     const char *lacks; /* why there is no figure: "diverged", "not reached", "ended before", "no test" */
     double seconds;    /* seconds from the beginning to the test that counts */
     double samples;    /* samples until that test */

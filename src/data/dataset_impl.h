@@ -32,8 +32,8 @@ struct tutti_dataset {
     float (*normal)[256]; /* for each channel, the float of each byte: (byte / 255 - mean) / std */
     uint8_t *pixels;      /* bytes of the stored samples; freed with free(), unless they lie in a block; NULL for sets
                            * of floats */
-    float *numbers;       /* sets of floats, instead of pixels: (C, H, W) for each sample; owned as pixels are */
-    int32_t *labels;      /* a label for each stored sample; owned as pixels are */
+    float *numbers;       /* for sets of floats, in place of `pixels`: (C, H, W) of each sample; owned as `pixels` is */
+    int32_t *labels;      /* a label for each stored sample; owned as `pixels` is */
     bool in_block;
 };
 

@@ -18,7 +18,7 @@ enum { PIECE = 1 << 16, GZIP_ONLY = 16 + MAX_WBITS };
 struct tutti_gunzip {
     int fd;
     bool packed;
-    bool inside; /* the reader is inside a member */
+    bool inside; /* true while the reader is inside a member of the file */
     bool over;   /* the file has no more bytes */
     int64_t file_bytes;
     z_stream stream; /* next_in, avail_in: bytes of `piece` that were not used yet, packed or not */

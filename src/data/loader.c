@@ -28,7 +28,7 @@ typedef struct {
     float *samples;
     int32_t *labels;
     int64_t ndone;       /* parts of the batch that are done */
-    int64_t step, first; /* which samples the batch has: see tutti_batch */
+    int64_t step, first; /* the samples that the batch has, as in tutti_batch */
     int64_t began_ns, filled_ns;
     int64_t failed_at;     /* first sample that ends the run; n = none */
     tutti_failure failure; /* why sample `failed_at` could not be read */

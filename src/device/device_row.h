@@ -33,8 +33,8 @@
  * f32: the sum is made in f32, and rounded once if `out` has 16 bits. */
 typedef struct {
     tutti_dtype in, out;
-    tutti_operation op;   /* avg is computed as a sum */
-    const uint8_t *folds; /* postfix, as in tutti/schedule.h; NULL means left to right */
+    tutti_operation op;   /* the operation; avg is computed as a sum */
+    const uint8_t *folds; /* order of the sum, postfix as in tutti/schedule.h; NULL means left to right */
     bool stream;          /* the vectors are larger than the caches: stores may bypass them */
 } tutti_device_reduction;
 
@@ -64,11 +64,12 @@ struct tutti_device {
     const char *name;  /* "cpu" */
     const char *about; /* description of the device, such as "NVIDIA H200"; NULL if there is nothing to add */
     tutti_device_kind kind;
-    bool shares_host; /* its calls and launches may touch all memory that the host may touch */
+    bool shares_host; /* true if calls and launches may touch all memory that the host may touch */
 
     /* Returns zeroed, populated memory at a multiple of at least 64; NULL with errno set if there is none. */
     void *(*allocate)(const tutti_device *d, size_t nbytes);
-    void (*release)(const tutti_device *d, void *at, size_t nbytes); /* at may be NULL */
+    /* frees memory from `allocate`; `at` may be NULL */
+    void (*release)(const tutti_device *d, void *at, size_t nbytes);
     /* For memory that the device has allocated, and other processes of this host: show writes a handle, by which each
      * of them opens the memory at an address of its own. NULL if peers map the host's memory themselves. The words of a
      * failure say what the device refuses. */

@@ -23,7 +23,7 @@ static const double BLOCK_S = 0.002;
 typedef struct {
     tutti_group *group;
     const tutti_plan *plan;
-    /* nins + 1 vectors: exchanges between two memories read all but the last and write the last */
+    /* nins + 1 vectors; an exchange between two memories reads the first nins and writes the last */
     tutti_region *region;
     float *own, *zeros;
     int64_t n; /* elements of the largest vector */

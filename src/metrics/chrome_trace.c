@@ -19,9 +19,9 @@ static_assert(sizeof track_name / sizeof *track_name == TUTTI_NTRACKS, "a name f
 
 typedef struct {
     const tutti_trace *trace;
-    int64_t base_ns; /* where the earliest span begins */
+    int64_t base_ns; /* time at which the earliest span begins */
     tutti_json json;
-    tutti_strbuf group; /* text of a group: "[0, 1, 2, 3]" */
+    tutti_strbuf group; /* text of a group of ranks: "[0, 1, 2, 3]" */
 } printer;
 
 /* Sorts enclosing spans before enclosed ones. */

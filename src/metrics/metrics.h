@@ -90,7 +90,8 @@ typedef struct {
 /* Share of zeros in a ReLU's output, at the first and the last test. */
 typedef struct {
     char *name;
-    double first, last, elements; /* first, last: fractions that are zero; elements: of the output */
+    double first, last, elements; /* first, last: fractions of the output that were zero; elements: number of elements
+                                   * of the output */
 } tutti_run_relu;
 
 /* The path of a worker, or of the centre, in the plane of a run's picture. */
@@ -114,7 +115,7 @@ typedef struct {
     int64_t last_step, end_step;
     char weights[32];
     bool has_ended; /* the run ended with its last step, not by a signal */
-    /* has_diverged: loss or weights were not finite any more; ended_so: this ended the run */
+    /* has_diverged: loss or weights became infinite or NaN; ended_so: this ended the run */
     bool has_diverged, ended_so;
     int64_t diverged_step; /* the step at which the run diverged */
     double seconds;        /* seconds in the last line of a test that has them */

@@ -22,7 +22,7 @@ enum { MAX_METRICS_BYTES = 1 << 30 };
 /* The state of the run's clock. */
 typedef struct {
     tutti_run_lines *r;
-    double before;     /* seconds of earlier processes */
+    double before;     /* seconds of the run's earlier processes */
     int64_t told_step; /* step of the last line that had `seconds` */
     double step_s;     /* seconds of a step, from the last line */
     double bytes, bytes_before;

@@ -85,7 +85,7 @@ typedef struct {
     bool has_cores,
         has_memory; /* has_cores: bound to the cores; has_memory: pages come from the nearest nodes, else from the node
                      * of the thread that touches them first */
-    int problem;    /* errno of a refused memory binding; 0 = there is no node to ask for */
+    int problem;    /* if memory was not bound: errno of the refusal; 0 = there is no node to ask for */
 } tutti_binding;
 
 /* Binds this process with all its threads to a group: cores first, then memory. Memory is a preference: when the nodes

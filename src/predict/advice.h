@@ -13,8 +13,9 @@ int tutti_advice_useful(const tutti_prediction *predicted, int n);
 typedef struct {
     const char *value; /* the value of the key */
     bool can;
-    double samples_per_s, step_s; /* predictions; set if the value is possible */
-    char refusal[200];            /* why the value is impossible; set only then */
+    double samples_per_s, step_s; /* predicted samples a second, and seconds of a step; set only if the value is
+                                   * possible */
+    char refusal[200];            /* why the value is impossible; set only in that case */
 } tutti_alternative;
 /* Returns the index of the alternative with the most samples a second, or of the first within a thousandth of it; -1 if
  * none is possible. */

@@ -17,21 +17,21 @@
 typedef struct {
     tutti_sourced file;
     const char *about;
-    /* exchange */
+    /* keys of the exchange */
     const char *algorithm, *buckets; /* exchange.algorithm and exchange.buckets of a job */
     const char *update;              /* exchange.update */
-    double bucket_bytes;             /* exchange.bucket_bytes; 0 if not given */
-    /* transport */
+    double bucket_bytes;             /* in bytes: exchange.bucket_bytes; 0 if not given */
+    /* figures of the transport */
     double transport,
         most_bytes_per_s;       /* the share of a network's rate that the transport reaches, and an upper bound of its
                                  * rate (0: none) */
-    double message_s;           /* added to the network's latency */
+    double message_s;           /* seconds of a message beside the network's latency */
     double checked_bytes_per_s; /* the fastest network on which predicted steps were compared with published ones; 0:
                                  * never */
-    /* overlap */
+    /* what overlaps with what */
     bool overlaps_exchange; /* exchanges overlap with the backward pass; else all exchanges come after it */
-    /* input */
-    bool overlaps_read, overlaps_copy;         /* reading and copying overlap with earlier steps */
+    /* input of samples */
+    bool overlaps_read, overlaps_copy;         /* true if reading, or copying, overlaps with earlier steps */
     double read_bytes_per_s, copy_bytes_per_s; /* rates of samples in f32: of reading into memory, and of copying into
                                                 * the device */
 } tutti_framework;

@@ -19,8 +19,8 @@ enum { TUTTI_STEP_NAME = 96 };
 
 typedef struct {
     bool has_servers;
-    int servers;                     /* 0 means as many as hosts with ranks */
-    char algorithm[TUTTI_STEP_NAME]; /* "" means the fastest */
+    int servers;                     /* number of parameter servers; 0 means as many as hosts with ranks */
+    char algorithm[TUTTI_STEP_NAME]; /* algorithm of the exchanges; "" means the fastest */
 } tutti_step_exchange;
 /* Reads an exchange. TUTTI_ERR_USAGE if it is unknown, or if there is no such algorithm. */
 tutti_status tutti_step_exchange_read(const char *text, tutti_step_exchange *out, tutti_failure *err);

@@ -24,7 +24,7 @@ typedef struct {
     int64_t problems, samples; /* samples: those of the largest subproblem */
     int64_t events, rounds;
     int64_t gathers;                  /* all-gathers of rows, if there are several ranks */
-    double pairs, row_bytes;          /* whole numbers, kept as double */
+    double pairs, row_bytes;          /* numbers of pairs and of bytes of rows; whole, kept as double */
     double spent_s[TUTTI_SVM_NWORKS]; /* seconds of each kind of work; other: includes what lies outside of rounds */
     double seconds;                   /* sum of spent_s, from the beginning to the last event */
 } tutti_svm_load;

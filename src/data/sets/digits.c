@@ -26,7 +26,7 @@ enum {
     SIZE = ONE * 4 / 100,
     WIDTH = ONE * 25 / 100, /* width relative to height */
     BEND = 820,             /* displacement of a grid node, Q8 pixels */
-    SHIFT = 3 * 256,        /* distance from the middle, Q8 pixels */
+    SHIFT = 3 * 256,        /* how far a digit is moved from the middle, Q8 pixels */
     NIB_MIN = 150,          /* half width of the pen, Q8 pixels */
     NIB_RANGE = 240,
     GRAIN = 28, /* greatest grain, grey levels */

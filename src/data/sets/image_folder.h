@@ -24,7 +24,7 @@ typedef struct {
         int64_t n;
     } kind[TUTTI_LEFT_OUT_KINDS]; /* the last entry counts all further endings */
     int nkinds;
-    int64_t n;        /* number of files, of all kinds */
+    int64_t n;        /* number of files left out, of all kinds */
     int64_t npicture; /* number of left-out files that a converter can turn into pictures */
     int64_t ntaken;   /* pictures with another ending that were taken */
 } tutti_left_out;

@@ -51,7 +51,7 @@ struct tutti_cuda {
     tutti_cuda_card card;
     void *context, *stream, *side; /* side: the stream on which `bring` copies host memory */
     void *arrived;                 /* event after the last copy by `bring` */
-    bool is_coming;                /* such a copy was made, and the queue has not waited for it yet */
+    bool is_coming;                /* true if `bring` has made a copy for which the queue has not waited yet */
     tutti_cuda_range *ranges;
     int nranges, most_ranges;
     tutti_cuda_module *modules;

@@ -16,9 +16,9 @@ typedef struct {
     const char *name;
     const double *x, *y; /* n points, x ascending; values that are not finite are left out */
     int n;
-    bool points; /* draw dots too, and label the last one */
-    bool pale;   /* draw a thin light line, for values whose mean is drawn too */
-    bool steps;  /* each value holds until the next point */
+    bool points; /* true if dots are drawn too, and the last dot has a label */
+    bool pale;   /* true for a thin light line, for values whose mean is drawn too */
+    bool steps;  /* true if each value holds until the next point */
 } tutti_chart_series;
 
 typedef struct {

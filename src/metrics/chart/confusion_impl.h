@@ -9,7 +9,7 @@
 #include "chart.h"
 
 typedef struct {
-    bool all; /* all classes are shown; false: a last column has all other predictions */
+    bool all; /* true if all classes are shown; false: a last column has all predictions of other classes */
     int n, class_number[TUTTI_CONFUSION_ALL];
 } tutti_confusion_shown;
 

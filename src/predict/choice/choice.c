@@ -30,10 +30,10 @@ typedef struct {
 
 typedef struct {
     const tutti_choice_question *q;
-    tutti_profile profile; /* times of nodes; on a host without those of kernels */
+    tutti_profile profile; /* seconds of nodes; on one host the kernels' times are left out */
     tutti_layer_time *layers;
     tutti_choice_memory *memory;
-    tutti_plan *base; /* the plan by the fixed rule, with costs of layers */
+    tutti_plan *base; /* the plan that the fixed rule makes, with the costs of layers */
     tutti_exchange_choice *out;
 } search;
 

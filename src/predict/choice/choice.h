@@ -25,7 +25,7 @@
 /* The keys that the job leaves open. */
 typedef struct {
     bool algorithm, buckets, order, update, update_when;
-    bool layers; /* the layers that groups of ranks share, and the number of groups */
+    bool layers; /* true if the layers that groups of ranks share, and the number of groups, may be chosen */
 } tutti_open_keys;
 
 /* Returns the times of the nodes of another graph of the same model, whose layers are shared. The caller releases
@@ -55,10 +55,10 @@ typedef struct {
     tutti_choice_profile_of *profile_of; /* must be set if `open.layers` is */
     const void *profile_arg;
     tutti_open_keys open;
-    double margin;               /* a share of the step: a smaller gain does not replace the fixed rule */
-    int most_fan_in;             /* excludes algorithms by which more ranks send to one rank of another host at a time;
-                                  * 0: no limit */
-    tutti_choice_memory *memory; /* NULL if nothing is to be kept */
+    double margin;               /* a part of the step (0.01 = 1 %): a smaller gain does not replace the fixed rule */
+    int most_fan_in;             /* excludes algorithms by which more than this number of ranks send to one rank of
+                                  * another host at a time; 0: no limit */
+    tutti_choice_memory *memory; /* answers that are kept for the next question; NULL: nothing is kept */
 } tutti_choice_question;
 
 typedef struct {

@@ -17,8 +17,8 @@ typedef struct {
     int parts;           /* ranks of a group */
     int nlayers;         /* number of layers that are shared, the largest ones of those that a group can share */
     double step_s;       /* the step by the fixed rule */
-    tutti_graph *graph;  /* the model with these layers shared */
-    tutti_profile times; /* the times of its nodes */
+    tutti_graph *graph;  /* the model's graph with these layers shared */
+    tutti_profile times; /* seconds of the nodes of `graph` */
 } candidate;
 
 typedef struct {

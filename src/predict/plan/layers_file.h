@@ -15,14 +15,14 @@ typedef struct {
 } tutti_layers_answer;
 
 typedef struct {
-    /* the question */
-    const char *path, *schedule_name, *exchange_text; /* "wfbp"; "allreduce:ring" */
+    /* the question: path of the layer file, name of the step's schedule, and its exchange */
+    const char *path, *schedule_name, *exchange_text; /* such as "wfbp" and "allreduce:ring" */
     tutti_topology topology;
     int64_t batch; /* samples a rank with which the file's times were measured */
     double speed;  /* factor by which computing is faster than in the file */
     int n;
     tutti_layers_answer at[TUTTI_PREDICT_MAX_RANKS];
-    tutti_predict_answers plan; /* questions about a whole run, with their answers */
+    tutti_predict_answers plan; /* answers to questions about a whole run */
     /* the answer */
     const tutti_step_schedule *schedule;
     tutti_step_exchange exchange;

@@ -19,7 +19,7 @@ typedef struct tutti_advised tutti_advised; /* defined in advise.h */
 
 /* Answers on a machine with other figures (--what-if). */
 typedef struct {
-    const char *text; /* the text of the request */
+    const char *text; /* the request as the user wrote it */
     tutti_topology topology;
     double speed;
     tutti_prediction predicted[TUTTI_PREDICT_MAX_RANKS];
@@ -27,7 +27,7 @@ typedef struct {
 
 /* Questions beyond the time of a step, and their answers. */
 typedef struct {
-    bool plans;            /* a whole run was asked for */
+    bool plans;            /* true if a whole run was asked for */
     tutti_run_plan plan;   /* the plan of that run */
     bool samples_given;    /* --samples was given; else the number of samples is the job's */
     const char *prices_of; /* the named machine whose prices are used; NULL: --price, or no prices */
@@ -35,11 +35,11 @@ typedef struct {
     int ranks_per_node;     /* 0 means as many as the topology has */
     int64_t device_bytes;   /* memory of a rank's device; 0 if unknown */
     bool is_other;          /* the steps are those of another framework (--framework), not of the job's own plan */
-    const char *svg, *html; /* files to draw into; NULL: no drawing */
+    const char *svg, *html; /* paths of the drawings; NULL: no drawing */
     tutti_predict_change *changes;
     int nchanges;
     bool advises;
-    tutti_advised *advised; /* NULL if not asked for */
+    tutti_advised *advised; /* advice about keys; NULL if not asked for */
     char *measured;         /* kernel times, kept so that all predictions use the same */
     tutti_predict_memory *memory;
     tutti_step_view step; /* the step at the last rank count */
@@ -57,10 +57,10 @@ typedef struct {
     tutti_prediction predicted[TUTTI_PREDICT_MAX_RANKS];
     char guard[320];                            /* a warning about a framework that was not compared with published
                                                  * steps; "" if there is none */
-    double measured_s[TUTTI_PREDICT_MAX_RANKS]; /* NaN if not measured */
+    double measured_s[TUTTI_PREDICT_MAX_RANKS]; /* seconds of a measured step at each rank count; NaN if not measured */
     tutti_predict_options options;
     double *slowness;               /* one factor for each rank of the largest count; NULL if not asked for */
-    tutti_layer_prediction *layers; /* at the last rank count; NULL if not asked for */
+    tutti_layer_prediction *layers; /* times of layers at the last rank count; NULL if not asked for */
     int nlayers;
     const tutti_predict_answers *answers; /* the questions beyond the time of a step */
     char faster[320]; /* what another system does faster at the last rank count, by its model, and why; "" if nothing */

@@ -8,11 +8,11 @@
 #include "planning.h"
 
 typedef struct {
-    /* the question */
-    const char *path, *check; /* check is NULL if there is nothing to compare with */
+    /* the question: path of the trace, and of a second trace to compare with */
+    const char *path, *check; /* check: NULL if there is no second trace */
     tutti_topology topology;
     int n, ranks[TUTTI_PREDICT_MAX_RANKS];
-    /* the answer */
+    /* the answer: the load of the trace, and of the second trace */
     tutti_svm_load one, checked; /* checked.nranks is 0 if there is nothing to compare with */
     tutti_svm_scaling at[TUTTI_PREDICT_MAX_RANKS];
 } tutti_trace_question;

@@ -22,7 +22,7 @@
 
 /* Workers on other hosts than the centre's. Rank 0 checks what they send, and then visits the centre for them. */
 typedef struct {
-    const bool *is; /* for each worker: it is far */
+    const bool *is; /* for each worker: true if it is on another host than the centre */
     double before_s, look_s, visit_s, after_s, other_s;
 } tutti_async_far;
 
@@ -39,20 +39,22 @@ typedef struct {
     double before_s, visit_s, after_s; /* seconds of the parts of a step with a visit */
     double other_s;                    /* seconds of a step without a visit */
     const double *slowness;            /* for each worker: the factor by which it computes longer; NULL means 1 */
-    const tutti_topology *network;     /* NULL means one host. It must have room for all workers */
+    const tutti_topology *network;     /* the network that vectors travel on, with room for all workers; NULL means one
+                                        * host */
     const tutti_async_far *far;        /* NULL: all workers visit by themselves, and their vectors travel if there is a
                                  * network */
     const bool *travels;  /* for each worker: its vectors cross links. NULL: the vectors of all far workers do, or those
                            * of all workers if `far` is NULL */
-    bool brings_by_turns; /* not in rank order: far workers send their vectors one after the other, in the order in
-                           * which they are ready */
+    bool brings_by_turns; /* if not in rank order: true if far workers send their vectors one after the other, in the
+                           * order in which they are ready */
     double brought_bytes, taken_bytes; /* bytes of a visit, each way */
 } tutti_async_run;
 
 typedef struct {
     double step_s;      /* seconds of a step of all workers: as many shares as there are workers */
-    double waits_s;     /* the part of step_s in which the mean worker waits to visit, or for a worker that is behind */
-    double travels_s;   /* the part of step_s in which the mean worker's vectors travel */
+    double waits_s;     /* seconds of step_s in which the mean worker waits for its visit, or for a worker that is
+                         * behind */
+    double travels_s;   /* seconds of step_s in which the mean worker's vectors travel */
     int64_t most_ahead; /* most local steps between the first and the last worker */
 } tutti_async_time;
 

@@ -9,7 +9,7 @@
 typedef struct {
     double epochs;     /* passes over the training set, above 0 */
     int64_t samples;   /* samples of the training set */
-    double deadline_s; /* 0 if there is none */
+    double deadline_s; /* seconds that the run may take; 0 if there is no limit */
     double price;      /* price of a node for an hour, in any currency; 0 if not asked for */
     double once;       /* price of an hour of everything that exists once, whatever the number of nodes */
 } tutti_run_plan;
@@ -29,7 +29,7 @@ typedef struct {
     int64_t steps;
     double epoch_s, run_s, node_hours, cost;
     double efficiency;
-    bool in_time; /* true without a deadline */
+    bool in_time; /* true if the run ends by the deadline, or if there is none */
 } tutti_run_row;
 
 void tutti_run_plan_rows(const tutti_run_plan *plan, const tutti_prediction *predicted, const tutti_run_seats *seats,
@@ -37,10 +37,10 @@ void tutti_run_plan_rows(const tutti_run_plan *plan, const tutti_prediction *pre
 
 /* Indices of rows; -1 if there is none. Among equal rows the row with fewer nodes is taken. */
 typedef struct {
-    int fewest;           /* in time, with the fewest nodes */
-    int cheapest_in_time; /* in time, with the fewest node hours: the smallest cost */
-    int cheapest;         /* with the smallest cost of all */
-    int fastest;          /* the shortest run */
+    int fewest;           /* index of the run that ends in time with the fewest nodes; -1 = none */
+    int cheapest_in_time; /* index of the run that ends in time with the smallest cost; -1 = none */
+    int cheapest;         /* index of the run with the smallest cost; -1 = none */
+    int fastest;          /* index of the shortest run; -1 = none */
 } tutti_run_choice;
 tutti_run_choice tutti_run_plan_choose(const tutti_run_row *rows, int n);
 

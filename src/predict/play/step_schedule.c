@@ -38,7 +38,7 @@ const tutti_step_schedule *tutti_step_schedule_find(const char *name)
 /* The gradients that travel, in the order in which they become ready. */
 typedef struct {
     tutti_merge_item *items; /* for each gradient: when it is ready, from the beginning of the backward pass */
-    int *layer;              /* the layer of each item */
+    int *layer;              /* index of the layer of each item */
     bool *starts;
     int n;
     int64_t forward_ns, backward_ns, bytes;

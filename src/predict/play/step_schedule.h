@@ -28,11 +28,11 @@
 #include "../../training/plan/merge.h"
 
 typedef struct {
-    int64_t forward_ns, backward_ns, bytes; /* bytes is 0 if the layer has nothing to exchange */
+    int64_t forward_ns, backward_ns, bytes; /* nanoseconds of the passes; bytes to exchange, 0 = nothing */
 } tutti_step_layer;
 
 typedef struct {
-    const tutti_step_layer *layers; /* in the order of the forward pass */
+    const tutti_step_layer *layers; /* layers in the order of the forward pass */
     int nlayers;
     int64_t read_ns, copy_ns, update_ns;
 } tutti_step_work;
@@ -53,10 +53,10 @@ const tutti_step_schedule *tutti_step_schedule_find(const char *name); /* Return
 
 typedef struct {
     int64_t step_ns;
-    int64_t io_ns, compute_ns;  /* compute: f + b + u */
-    int64_t exchange_ns;        /* all messages, one after the other */
-    int64_t exposed_ns;         /* the step minus what it would take without exchanges */
-    int64_t lower_ns, upper_ns; /* bounds: the longest of its parts; all parts one after the other */
+    int64_t io_ns, compute_ns;  /* compute: all layers forward and backward, and the update */
+    int64_t exchange_ns;        /* nanoseconds of all messages, one after the other */
+    int64_t exposed_ns;         /* nanoseconds of the step minus those of a step without exchanges */
+    int64_t lower_ns, upper_ns; /* lower: the longest part of the step; upper: all parts one after the other */
     int nmessages;
 } tutti_step_times;
 

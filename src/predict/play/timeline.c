@@ -36,16 +36,16 @@ enum { NPERIODS = 4 };
 
 typedef struct {
     double seconds, lower_s; /* predicted seconds of the exchange, and a lower bound of them */
-    double transfer_s;       /* the part in which links are busy */
+    double transfer_s;       /* seconds in which links are busy; a part of `seconds` */
     double busy_s;           /* seconds in which its busiest link or core is busy */
-    const char *busiest;     /* the name of that link or core */
+    const char *busiest;     /* name of the busiest link or core */
     int fan_in;
     int64_t sent;         /* bytes that are sent by the rank that sends most */
-    double ends;          /* time at which it ends */
-    bool is_ready;        /* it has begun, but its destination may not be free everywhere yet */
-    bool is_told, is_due; /* loop beside: the exchange has been told in this step; it will become ready without an
-                           * action */
-    double told, due;     /* times at which it was told, and at which it becomes ready */
+    double ends;          /* time at which the exchange ends */
+    bool is_ready;        /* true if the exchange has begun; its destination may not be free everywhere yet */
+    bool is_told, is_due; /* loop beside. is_told: the exchange has been told in this step; is_due: it becomes ready
+                           * without an action */
+    double told, due;     /* times at which the exchange was told, and at which it becomes ready */
     int first;            /* loop beside: the exchange after whose end this one becomes ready */
     double update_s;      /* seconds of the update between these two exchanges */
 } exchange_state;

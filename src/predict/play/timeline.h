@@ -22,7 +22,7 @@ typedef enum {
     TUTTI_STRETCH_LOAD,     /* loading a batch, if no core is free for it */
     TUTTI_STRETCH_FORWARD,  /* kernels of a layer */
     TUTTI_STRETCH_BACKWARD, /* the gradients of a layer */
-    TUTTI_STRETCH_UPDATE,   /* moving weights, gradients and states: rules, sums, copies */
+    TUTTI_STRETCH_UPDATE,   /* updates: rules, sums and copies of weights, gradients and states */
     TUTTI_STRETCH_BESIDE,   /* the same work as an update, but in the loop beside, between exchanges */
     TUTTI_STRETCH_EXCHANGE, /* an exchange on the wire; on a host, by the rank's own core */
     TUTTI_STRETCH_WAIT,     /* only in a path: time in which nothing of this rank runs */
@@ -32,13 +32,13 @@ const char *tutti_stretch_name(tutti_stretch_kind k); /* "forward" */
 
 typedef struct {
     tutti_stretch_kind kind;
-    int what; /* a layer of the model, or an exchange of the plan; else -1 */
+    int what; /* index of a layer of the model, or of an exchange of the plan; -1 for other stretches */
     int last; /* in a path: the layer or exchange that ends the stretch; else equal to `what` */
     double begin_s, end_s;
 } tutti_step_stretch;
 
 typedef struct {
-    tutti_step_stretch *list; /* in the order in which they were played */
+    tutti_step_stretch *list; /* stretches in the order in which they were played */
     int n, capacity;
     double begin_s, end_s; /* begin and end of the step, or of the period, that is the prediction */
 } tutti_step_log;

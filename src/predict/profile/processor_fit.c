@@ -76,7 +76,8 @@ enum { NLAUNCHES = sizeof launches / sizeof *launches };
 /* A sample, with the times that its terms take at efficiencies of 1. */
 typedef struct {
     double compute_s, memory_s, seconds, log_seconds;
-    tutti_processor_model_term near; /* memory or cache */
+    tutti_processor_model_term near; /* TUTTI_DEVICE_CACHE if the sample's bytes fit into the cache, else
+                                      * TUTTI_DEVICE_MEMORY */
 } timed;
 typedef struct {
     timed *at;

@@ -39,9 +39,9 @@ const char *tutti_processor_model_class_name(tutti_processor_model_class c);
 
 /* The terms of a class, a line each. */
 typedef enum {
-    TUTTI_DEVICE_COMPUTE, /* shares of the peak, */
-    TUTTI_DEVICE_MEMORY,  /* shares of the memory's rate, */
-    TUTTI_DEVICE_CACHE,   /* shares of the cache's rate; if not given, the memory's share */
+    TUTTI_DEVICE_COMPUTE, /* share of the peak that a kernel reaches */
+    TUTTI_DEVICE_MEMORY,  /* share of the memory's rate that a kernel reaches */
+    TUTTI_DEVICE_CACHE,   /* share of the cache's rate that a kernel reaches; if not given, the memory's share */
     TUTTI_DEVICE_OVERLAP, /* the overlap of computing and memory: 1 if the shorter time is hidden, 0 if one follows the
                            * other */
     TUTTI_DEVICE_LAUNCH,  /* seconds of a call; if not given, the device's launch_s */
@@ -72,11 +72,12 @@ typedef struct {
     bool uses_tf32;                 /* products of f32 jobs use peak_tf32 (the name ended in ":tf32") */
     double datasheet[5];            /* peaks in f32, tf32, bf16, f16 and memory's rate as the maker states them: shown,
                                      * but not used */
-    double rate;                    /* rate of its memory, in bytes/s */
+    double rate;                    /* rate of the processor's memory, in bytes/s */
     double memory_bytes;            /* size of the memory; 0 if not given */
     double cache_bytes, cache_rate; /* size and rate of the cache; 0 if no cache is distinguished */
-    double launch_s;                /* launch of a kernel whose class has no such figure */
-    double load_s_per_byte;         /* time to bring a sample in f32 into the device's memory; 0 if not given */
+    double launch_s;                /* seconds of a launch, for kernels whose class has no such figure */
+    double load_s_per_byte;         /* seconds a byte of bringing f32 samples into the device's memory; 0 if not
+                                     * given */
     tutti_processor_model_figure *figures; /* figures of classes */
     int nfigures;                          /* number of figures from the device's own file, which come first */
 } tutti_processor_model;
@@ -95,7 +96,7 @@ const char *tutti_processor_model_shipped_at(int i);
 /* The work of one pass of a layer's kernel. */
 typedef struct {
     tutti_processor_model_class class;
-    bool is_product; /* it runs at the peak of the job's precision */
+    bool is_product; /* true if the pass is a product, which runs at the peak of the job's precision */
     double flops, bytes;
     const char *by; /* the candidate that computes it (kernel.h); NULL if none is named */
 } tutti_processor_model_work;
@@ -128,7 +129,7 @@ typedef struct {
     tutti_processor_model_work work;
     tutti_kernel_pass pass;
     tutti_precision precision;
-    double seconds; /* above 0 */
+    double seconds; /* measured seconds, above 0 */
 } tutti_processor_model_sample;
 
 /* Collects samples of all passes of a graph that were run and took time. out has room for TUTTI_NPASSES a layer.

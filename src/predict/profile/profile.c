@@ -29,7 +29,7 @@ static const double BUDGET_S = 0.3; /* seconds that each thread measures for */
 typedef struct {
     tutti_graph *graph;
     tutti_arena arena;
-    tutti_arena activations; /* one block, as large as needed */
+    tutti_arena activations; /* memory of all activations in one block, as large as needed */
     tutti_placement placed;
     char *memory;            /* the activations' block of memory */
     tutti_kernel_args *args; /* arguments of each layer's kernel; scratch is set for each node */
@@ -39,9 +39,9 @@ typedef struct {
     int nruns;
     double load_s;
     const struct tutti_device *card; /* the card that the kernels run on; NULL means the CPU */
-    void **taken;                    /* memory of the card, ntaken pieces */
+    void **taken;                    /* ntaken pieces of the card's memory */
     int ntaken;
-    bool lacks_memory; /* the card did not have enough memory, so nothing is run */
+    bool lacks_memory; /* true if the card's memory did not suffice, so that nothing is run */
 } runner;
 
 static float *drawn(runner *r, size_t nbytes, uint64_t key)
