@@ -21,12 +21,12 @@ enum { WORD = TUTTI_SVM_CHECKPOINT_WORD };
 struct tutti_svm_checkpoint {
     const char *path;
     double saved; /* time of the last save */
-    /* the following fields are used on rank 0 only */
-    tutti_strbuf image;    /* head, identity, entries */
+    /* only rank 0 uses this and the next three fields */
+    tutti_strbuf image;    /* text of the file: head, identity, entries */
     int64_t nentries;      /* number of entries in `image` */
     size_t folds_at;       /* offset in `image` at which the folds of a sigmoid begin */
     int64_t folds_entries; /* number of entries before that offset */
-    /* the following fields are used on all ranks */
+    /* all ranks use the following fields */
     char *file; /* the part of the file that is still to be used; NULL if nothing is */
     tutti_svm_checkpoint_view left;
 };

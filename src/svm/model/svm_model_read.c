@@ -14,7 +14,7 @@
 #include "../../base/text/strbuf.h"
 #include "../data/svm_text.h"
 
-enum { CLASSES_MOST = 46340 /* an int numbers the pairs */ };
+enum { CLASSES_MOST = 46340 /* most classes: with more, the number of pairs would not fit an int */ };
 
 typedef struct {
     const char *name;

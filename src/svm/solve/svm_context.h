@@ -40,7 +40,7 @@ typedef struct {
 typedef struct {
     double value;     /* the smaller it is, the worse the violation: gamma on the up side, -gamma on the low side */
     int64_t number;   /* number of the sample; among equal values the highest number comes first */
-    int64_t position; /* position of the sample, or index in a list of candidates */
+    int64_t position; /* position of the sample, or its index in a list of candidates */
 } tutti_svm_key;
 
 /* A chosen sample. */
@@ -53,11 +53,11 @@ typedef struct {
 typedef struct tutti_svm_checkpoint tutti_svm_checkpoint; /* svm_checkpoint.h */
 
 struct tutti_svm_context {
-    tutti_comm *comm; /* NULL if this rank is alone */
+    tutti_comm *comm; /* communicator of the ranks; NULL if this rank is alone */
     int rank, nranks;
     const tutti_svm_data *data;
     const tutti_svm_config *config;
-    tutti_svm_checkpoint *checkpoint; /* NULL if there is none */
+    tutti_svm_checkpoint *checkpoint; /* checkpoints of the training; NULL if there are none */
     tutti_svm_kernel kernel;
     tutti_svm_precision precision;
     size_t value_bytes; /* bytes of a kernel value */
@@ -67,7 +67,7 @@ struct tutti_svm_context {
     tutti_pool *pool;
     tutti_svm_tile *tile;
     int lanes;
-    tutti_svm_rows sources, targets; /* own rows; the two differ if the kernel is precomputed */
+    tutti_svm_rows sources, targets; /* rows of this rank's samples; the two differ if the kernel is precomputed */
     tutti_arena arena;
     int block; /* most samples of a working set; even */
     tutti_svm_account account;
@@ -119,11 +119,12 @@ typedef struct {
     int64_t total, positives; /* samples over all ranks, and those of class +1 */
     int64_t *samples_of;      /* [nranks] number of samples of each rank */
     int32_t *target;          /* row of the sample at each position */
-    int64_t limit;            /* limit on iterations */
+    int64_t limit;            /* greatest number of iterations */
 
-    double b_up, b_low;          /* extremes over the active samples */
+    double b_up, b_low;          /* least and greatest gamma over the active samples, on the up side and on the low
+                                  * side */
     int64_t worst_up, worst_low; /* numbers of the samples at the extremes */
-    int wish;                    /* the strongest wish of all ranks */
+    int wish;                    /* the largest wish of all ranks (TUTTI_SVM_WISH_...) */
 
     tutti_svm_key *keys;   /* [own samples] keys of violators: the up side from the front, the low side from the back */
     tutti_svm_key *merged; /* [2 * nranks * block] keys of the candidates of all ranks; only if there are several
@@ -154,7 +155,7 @@ typedef struct {
 
 enum {
     TUTTI_SVM_WISH_SAVE = 1,
-    TUTTI_SVM_WISH_STOP = 2 /* this and all numbers above mean "stop": 1 + *config->stop */
+    TUTTI_SVM_WISH_STOP = 2 /* this wish and all larger ones mean "stop": 1 + *config->stop */
 };
 
 /* --- svm_select.c --- */

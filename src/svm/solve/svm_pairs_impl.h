@@ -15,8 +15,8 @@ typedef struct {
     const void *matrix;
     int64_t stride;
     tutti_svm_precision precision;
-    double *up;             /* gamma or infinity */
-    double *low;            /* gamma or -infinity */
+    double *up;             /* gamma on the up side; infinity elsewhere */
+    double *low;            /* gamma on the low side; -infinity elsewhere */
     const double *diagonal; /* K(c, c) */
 } tutti_svm_set;
 

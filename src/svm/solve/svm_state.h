@@ -26,7 +26,7 @@ typedef struct {
     int64_t *number;
     int32_t *sample; /* index among the problem's own samples */
     double *alpha;
-    double *gamma; /* y_i G_i; out of date for dropped samples */
+    double *gamma; /* y_i G_i for each position; out of date for dropped samples */
 
     /* the working set, equal on all ranks; slot by slot */
     int nmembers;

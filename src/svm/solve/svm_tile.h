@@ -24,15 +24,15 @@
 typedef struct {
     const int64_t *start;
     const int32_t *index;
-    const double *value;  /* [nnz] */
-    const float *value32; /* [nnz]; NULL if the type is f64 */
-    const double *square; /* |row|^2 */
+    const double *value;  /* [nnz] values in f64 */
+    const float *value32; /* [nnz] values in f32; NULL if the type is f64 */
+    const double *square; /* |row|^2 of each row */
 } tutti_svm_rows;
 
 /* The target rows of a tile: rows[which[t]] for t in [begin, end). */
 typedef struct {
     const tutti_svm_rows *rows;
-    const int32_t *which; /* NULL means rows[t] */
+    const int32_t *which; /* rows that are computed; NULL means rows[t] */
     int64_t begin, end;
 } tutti_svm_targets;
 

@@ -16,13 +16,13 @@
 enum {
     TUTTI_SVM_F32_LANES = 64, /* in both types a slot is four cache lines, as many as a processor has registers for */
     TUTTI_SVM_F64_LANES = 32,
-    TUTTI_SVM_LINE = 64,     /* bytes */
+    TUTTI_SVM_LINE = 64,     /* bytes of a cache line */
     TUTTI_SVM_STRIP = 64,    /* slots: 16 KiB, a third of a usual first-level cache, which another thread may share */
     TUTTI_SVM_NARROW = 4096, /* the most slots without a table: 1 MiB, half of a usual second-level cache */
 };
 
 typedef struct {
-    int32_t feature; /* -1 for a free place */
+    int32_t feature; /* number of the feature; -1 for a free place */
     int32_t slot;
 } tutti_svm_place;
 
@@ -38,8 +38,8 @@ struct tutti_svm_tile {
     int64_t nslots, room;               /* slots in use, and slots in memory */
     tutti_svm_place *table;             /* [1 << bits]; NULL if the data are narrow */
     int bits;
-    bool strips;            /* narrow, larger than the first-level cache, and half full: targets go through it strip by
-                             * strip */
+    bool strips;            /* true if a tile is narrow, larger than the first-level cache, and half full: targets go
+                             * through it strip by strip */
     int64_t nset, set_room; /* count of the numbers that fill() wrote, and room for their places in `set`; the next call
                              * clears only these */
     int64_t *set;
