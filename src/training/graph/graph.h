@@ -29,7 +29,7 @@ typedef enum {
     TUTTI_NODE_SUM, /* adds the gradients that the readers of the layer's output left; with a single part: copies it */
     TUTTI_NODE_EXCHANGE, /* exchanges one parameter's gradient; the plan merges neighbours into buckets */
     TUTTI_NODE_UPDATE,
-    /* copies between a split layer's activations and the memory that is exchanged; `hop` says which */
+    /* copies between activations of a split layer and the memory that ranks exchange; `hop` says which */
     TUTTI_NODE_MOVE,
     TUTTI_NODE_TRAVEL, /* exchanges the memory that moves have filled, within the group */
     TUTTI_NNODE_KINDS
@@ -89,13 +89,14 @@ typedef struct {
 
 /* Where a layer's backward passes read and write gradients: indices of tutti_graph.grads; -1 = no pass needs it. */
 typedef struct {
-    int out;     /* gradient of the layer's output, as the first backward pass finds it */
+    int out;     /* gradient of the layer's output, as the layer's first backward pass reads it */
     int changed; /* gradient of the output after the first backward pass: = out unless the kernel writes dout, or takes
                   * parts */
-    /* gradients of the layer's inputs, or its part of them; = changed where the kernel passes the gradient on */
+    /* gradients of the layer's inputs, or this layer's parts of them; = changed where the kernel passes the gradient
+     * on */
     int in[TUTTI_MAX_OP_INPUTS];
     int *parts, nparts; /* the parts that the sum node adds into `out`, in this order; 0 = no sum node */
-    /* there is no sum node: the first backward pass adds the parts itself, into `changed` */
+    /* true if there is no sum node because the first backward pass adds the parts itself, into `changed` */
     bool takes_parts;
 } tutti_layer_grads;
 
@@ -128,7 +129,7 @@ typedef struct {
 } tutti_graph_config;
 
 struct tutti_graph {
-    const tutti_model *model; /* borrowed */
+    const tutti_model *model; /* the model, borrowed */
     tutti_graph_config config;
     tutti_kernel *kernels; /* one kernel for each layer, made for config.batch samples */
     int nkernels;          /* number of kernels: = model->nlayers once built */

@@ -8,7 +8,7 @@
 
 /* Passes of layers that the same candidate computes for the same reason. */
 typedef struct {
-    tutti_kernel_chosen chosen; /* seconds: of all these passes */
+    tutti_kernel_chosen chosen; /* seconds: the sum over all these passes */
     unsigned passes;
 } choice;
 

@@ -31,15 +31,15 @@ tutti_status tutti_split_check(const tutti_split_layers *split, const tutti_mode
 
 /* The data that a split layer keeps in those places. */
 typedef enum {
-    TUTTI_SPLIT_OWN_INPUTS, /* the inputs of this rank's samples, at their place among the group's */
+    TUTTI_SPLIT_OWN_INPUTS, /* inputs of this rank's samples, at their place among all samples of the group */
     TUTTI_SPLIT_INPUTS,
     TUTTI_SPLIT_OUTPUTS, /* this rank's part of the outputs, for all samples of the group */
-    TUTTI_SPLIT_BLOCKS,  /* all outputs of this rank's samples, one block for each member */
+    TUTTI_SPLIT_BLOCKS,  /* all outputs of this rank's samples, in one block for each member of the group */
     TUTTI_SPLIT_BLOCK_GRADS,
     TUTTI_SPLIT_OUTPUT_GRADS,
     /* the output gradients after the kernel's first backward pass has changed them in place, where it does so */
     TUTTI_SPLIT_MASKED_GRADS,
-    /* what this rank's outputs contribute to the inputs' gradients, for all samples of the group */
+    /* contribution of this rank's outputs to the gradients of the inputs, for all samples of the group */
     TUTTI_SPLIT_INPUT_GRADS,
     TUTTI_SPLIT_OWN_INPUT_GRADS, /* the sum of the input gradients over the group, for this rank's samples, at their
                                   * place */
@@ -50,7 +50,7 @@ typedef enum {
 typedef enum {
     TUTTI_HOP_SHOW_INPUTS,   /* move: the layer's input -> own inputs */
     TUTTI_HOP_GATHER_INPUTS, /* travel: own inputs -> inputs of all members */
-    TUTTI_HOP_SWAP_OUTPUTS,  /* travel: outputs -> blocks */
+    TUTTI_HOP_SWAP_OUTPUTS,  /* travel: each member's outputs -> the blocks of the samples' owners */
     TUTTI_HOP_TAKE_OUTPUTS,  /* move: blocks -> the layer's output */
     TUTTI_HOP_SHOW_GRADS,    /* move: the output's gradient -> block grads */
     TUTTI_HOP_SWAP_GRADS,    /* travel: block grads -> gradients of this rank's outputs */
@@ -64,7 +64,7 @@ typedef struct {
     int64_t ninputs, noutputs; /* inputs and outputs per sample, for the whole layer */
     tutti_value in, out;       /* shapes in this rank's activations: own samples, all outputs */
     bool wants_input_grads;
-    bool masks;      /* the kernel changes the gradients that it reads */
+    bool masks;      /* true if the kernel changes the output gradients that it reads */
     int64_t nparams; /* elements of all the layer's parameters, over all parts */
 } tutti_split_layer;
 

@@ -14,8 +14,8 @@ tutti_status tutti_method_check_rho(const tutti_centre *c, tutti_failure *err);
  * (tutti_builder_kept). */
 typedef struct {
     int weights, gradients, sent; /* numbers of memories; sent: the gradients as they are sent */
-    int flag, verdict;            /* memories of looks at gradients: this rank's count, and the count over all ranks;
-                                   * both are the same where a rank's own flag decides; -1 = none */
+    int flag, verdict;            /* numbers of the memories of looks at gradients: the count of this rank, and that of
+                                   * all ranks; both are the same where a rank decides alone; -1 = none */
     int control, check;           /* numbers of exchanges; check: the exchange of verdicts, -1 = none */
     int saves;                    /* number of the first of the exchanges that run before a checkpoint */
 } tutti_method_handles;
@@ -23,7 +23,7 @@ typedef struct {
 /* The memories for weights, gradients, each state of the rule, and activations. */
 typedef struct {
     bool own_weights, own_states; /* no other rank touches the weights, or the states */
-    bool common_states;           /* the states are rank 0's, and all ranks touch them */
+    bool common_states;           /* true if the states are rank 0's and all ranks touch them */
     bool differ;                  /* weights and states differ between ranks */
     bool begin_anew;              /* a resumed run begins with new states: they are not saved, except common ones */
     tutti_memory_content weights_hold, states_hold; /* what weights and states hold after a period, on every rank */

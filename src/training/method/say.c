@@ -9,7 +9,7 @@
 /* How the exchanges of a step or a period move vectors of parameters. */
 typedef struct {
     unsigned collectives; /* bit set of tutti_collective */
-    bool of_weights;      /* sums are of weights; false: of gradients */
+    bool of_weights;      /* true if the sums are of weights; false: of gradients */
     bool half, whole;     /* something is sent in 16 bits; something is sent in f32 */
     tutti_dtype type;     /* the 16-bit type */
     tutti_strbuf algorithms;

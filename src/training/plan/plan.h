@@ -85,16 +85,16 @@ typedef struct {
     tutti_reals cut;
     tutti_plan_shelf *shelf;       /* owns the schedules, beyond the plan's life; NULL = the plan owns them */
     const tutti_plan_costs *costs; /* what exchanges cost (copied); NULL = not known */
-    /* exchanges and updates go first to what the next step reads first; else to what was ready first */
+    /* true if exchanges and updates go first to what the next step reads first; else to what was ready first */
     bool by_need;
     bool only_finite;  /* no weight is updated before all ranks know that every gradient is finite */
     tutti_norms norms; /* no weight is updated before all ranks know these norms */
-    bool replicated;   /* every rank updates all weights and keeps all states; else each rank its slices */
+    bool replicated;   /* true if every rank updates all weights and keeps all states; false: each rank its slices */
     /* type in which gradients are sent: f32 as they are, or bf16 or f16, each rank's gradients rounded once */
     tutti_dtype sent;
-    /* partial sums are rounded to `sent` too, wherever a schedule step leaves one; else sums are f32 */
+    /* true if partial sums are rounded to `sent` too, wherever a schedule step leaves one; else sums are f32 */
     bool rounds_each;
-    bool early;        /* a bucket is updated as soon as possible, beside the kernels; else after all kernels */
+    bool early;        /* true if a bucket is updated as soon as possible, beside the kernels; else after all kernels */
     int64_t period;    /* steps between two exchanges of weights, where the method has such a period; else 1 */
     bool mean_states;  /* states are averaged whenever weights are */
     int64_t staleness; /* for methods that bound it: local steps by which a worker may be ahead of the slowest */
@@ -141,14 +141,16 @@ typedef enum {
     TUTTI_ROLE_TRAVELLING, /* what ranks that share a layer send each other: the graph's places, in their order */
     /* at rank 0 alone: first what a worker of another host has brought, then what it takes along */
     TUTTI_ROLE_SEAT,
-    TUTTI_ROLE_ACTIVATIONS, /* activations and the like by life time: value_offset and so on; in bytes */
+    TUTTI_ROLE_ACTIVATIONS, /* activations and the like, packed by life time, in bytes (value_offset and the next
+                             * fields) */
     TUTTI_NROLES
 } tutti_memory_role;
 
 /* Contents of a memory on every rank after a period, as the method declares them; the proof checks it. */
 typedef enum {
     TUTTI_HOLDS_ANYTHING,
-    TUTTI_HOLDS_ALL, /* the part of every slot exactly once, added in the order that the class of the sum prescribes */
+    TUTTI_HOLDS_ALL, /* the parts of all slots, each exactly once, added in the order that the class of the sum
+                      * prescribes */
 } tutti_memory_content;
 
 typedef struct {
@@ -161,7 +163,7 @@ typedef struct {
     bool is_common;   /* only rank 0 has this memory; all ranks of its host use it where it lies */
     bool is_lasting;  /* the memory's content lasts from step to step; else only within a step */
     bool is_saved;    /* checkpoints hold it */
-    bool differs;     /* the content differs between ranks, between two periods: each rank's is saved */
+    bool differs;     /* true if the content differs between ranks between two periods, so that each rank's is saved */
     tutti_memory_content holds;
 } tutti_plan_memory;
 
@@ -257,8 +259,10 @@ int tutti_loop_find_start(const tutti_loop *l, int exchange);
 typedef struct tutti_plan {
     tutti_plan_config config;
     const tutti_graph *graph; /* the step graph, borrowed */
-    int *order;               /* parameters in exchange order, then control numbers, then frozen parameters */
-    int first_frozen;         /* index into `order`; = graph->nparams where no parameter is frozen */
+    int *order;               /* indices of parameters: in exchange order, then control numbers, then frozen
+                               * parameters */
+    int first_frozen;         /* index into `order` of the first frozen parameter; = graph->nparams where none is
+                               * frozen */
     /* per parameter: offset in the packed vector, or behind it if frozen; for a control number: offset among the
      * control numbers */
     int64_t *param_offset;
@@ -288,15 +292,16 @@ typedef struct tutti_plan {
 
     int nins;                     /* most roots of any rank, that is, IN buffers of a sum */
     int ncopies;                  /* copies of gradients and control numbers: roots and temporary ones, >= nins */
-    int my_first_slot, my_nslots; /* this rank's slots; in fast mode: rank and 1, or with micro-batches their number */
+    int my_first_slot, my_nslots; /* this rank's first slot and number of slots; fast mode: the rank, and 1 or the
+                                   * number of micro-batches */
     int64_t my_first_sample, my_nsamples; /* this rank's samples, a range in the global batch */
     int64_t samples_per_call;
     /* bytes of the activations' memory */
     int64_t arena_bytes, arena_bytes_without_sharing;
     int64_t arena_bytes_at_least;         /* most bytes that live at one time: no placement needs less */
-    int64_t *value_offset, *saved_offset; /* per layer: offset of its output, of its saved state; -1 = none */
-    int64_t *grad_offset;                 /* per gradient of the graph: its offset; -1 = none */
-    int64_t *scratch_offset;              /* per node of the graph: offset of its kernel's scratch; -1 = none */
+    int64_t *value_offset, *saved_offset; /* per layer: byte offset of its output, of its saved state; -1 = none */
+    int64_t *grad_offset;                 /* per gradient of the graph: its byte offset; -1 = none */
+    int64_t *scratch_offset;              /* per node of the graph: byte offset of its kernel's scratch; -1 = none */
     tutti_arena arena;
     void *kept; /* the method's own struct (tutti_builder_keep) */
 } tutti_plan;

@@ -83,7 +83,7 @@ void tutti_plan_print_action(const tutti_plan *p, const tutti_action *a, tutti_s
 /* ---- shared by the files of the builder ---- */
 
 struct tutti_plan_builder {
-    tutti_plan *plan; /* while declaring: filled in; while listing: read */
+    tutti_plan *plan; /* the plan, which is filled in while declaring and read while listing */
     int rank;
     tutti_loop *loops;        /* while listing: TUTTI_NDRIVERS loops */
     tutti_loop_driver driver; /* while listing: the loop that actions are added to */

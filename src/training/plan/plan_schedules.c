@@ -202,7 +202,7 @@ tutti_status tutti_plan_make_schedule(const tutti_plan *p, const tutti_builder_r
 struct tutti_shelved {
     char algorithm[TUTTI_ALGORITHM_TEXT];
     tutti_builder_request request;
-    int32_t *members; /* NULL = all ranks */
+    int32_t *members; /* ranks of the schedule; NULL = all ranks */
     int nmembers;
     bool sums_once;
     tutti_prepared made;

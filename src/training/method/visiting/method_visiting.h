@@ -12,7 +12,7 @@ typedef struct {
     tutti_admission admission;
     bool by_gradients; /* true: the rule moves the centre by a worker's gradients, and the worker continues from the
                         * centre. false: the elastic rule moves both */
-    bool is_paced;     /* no worker is more than method.staleness steps ahead of the slowest */
+    bool is_paced;     /* true if no worker may be more than method.staleness steps ahead of the slowest */
     bool wants_states; /* the method needs a rule with states, such as momentum */
     bool is_plain;     /* the method needs a rule without states */
 } tutti_visiting;

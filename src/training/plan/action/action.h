@@ -74,7 +74,7 @@ static inline bool tutti_action_is_due(const tutti_action *a, bool ends_period)
 
 /* The places that a flow can name as source or target. */
 typedef enum {
-    TUTTI_AT_NOTHING, /* as source: any value; as target: the source is only read */
+    TUTTI_AT_NOTHING, /* as a source: any value; as a target: the action reads the source and writes nothing */
     TUTTI_AT_FROM,
     TUTTI_AT_TO,
     TUTTI_AT_OTHER,
@@ -147,9 +147,9 @@ void tutti_elements_run(const tutti_elements *e);
 /* Types of the elements of `from` and `to`. */
 typedef enum {
     TUTTI_ON_NO_ELEMENTS,
-    TUTTI_ON_F32,   /* both are f32 */
+    TUTTI_ON_F32,   /* both source and target are f32 */
     TUTTI_COUNTED,  /* f32 elements are counted in an i64 number */
-    TUTTI_CONVERTED /* one is f32, the other a 16-bit type */
+    TUTTI_CONVERTED /* source or target is f32, and the other has a 16-bit type */
 } tutti_action_types;
 
 typedef struct {
@@ -167,7 +167,7 @@ typedef struct {
     /* For rows whose elements only move: `loop` for learned parameters, `statistics` for running statistics, which no
      * rule changes. statistics NULL: `loop` takes all elements of the action, and the padding between them. */
     const tutti_element_loop *loop, *statistics;
-    bool stays; /* the action is also done in a step that workers skip */
+    bool stays; /* true if the action is also done in a step that workers skip */
 } tutti_action_row;
 
 const tutti_action_row *tutti_action_row_of(tutti_action_kind kind);

@@ -57,14 +57,14 @@ typedef struct {
 } tutti_told;
 typedef struct {
     tutti_unrolled loop;
-    int *head; /* per position: index of its first entry in `told`; -1 = nothing */
+    int *head; /* per position: index in `told` of the first message at this position; -1 = none */
     tutti_told *told;
     int ntold;
 } tutti_rank_loop;
 
 typedef struct {
     const tutti_composition *c;
-    int *window;    /* per memory: the window in which it lies */
+    int *window;    /* per memory: number of the window (range of the index space) that stands for it */
     int *memory_of; /* per copy, counted from the first memory: its memory */
     int ncopies;
     tutti_zone *zones;

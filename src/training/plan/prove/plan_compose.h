@@ -72,15 +72,16 @@ typedef struct {
 typedef struct {
     tutti_step_kind kind;
     int part; /* part of the loop EACH_END, from 1; 0 = sequence 0 */
-    /* indices: run of the composition, action of its loop; action -1 = before or after all actions */
+    /* run: index of the loop's run in the composition; action: index in that loop, -1 = before or after all actions */
     int run, action;
     int param;                /* the parameter that the step reads or writes; -1 = none */
-    int exchange, invocation; /* nop: the exchange whose end it waits for; -1 = none */
+    int exchange, invocation; /* exchange, invocation: of a nop, the exchange whose end it waits for; exchange -1 =
+                               * none */
     int64_t first, last;      /* range of the index space, or of a vector that is cut into `of` parts */
     int of;                   /* number of parts; 0 = the range is in the index space */
     int after;                /* nop: the position of another step that it waits for; -1 = none */
-    int from[2], to;          /* numbers of buffers, -1 = none */
-    /* the last buffer of `from` is an input of this rank; -1 = all buffers are the own rank's */
+    int from[2], to;          /* numbers of the buffers that are read and written, -1 = none */
+    /* the rank whose input the last buffer of `from` is; -1 = all buffers are the own rank's */
     int peer;
     unsigned when;
 } tutti_loop_step;

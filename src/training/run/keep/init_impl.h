@@ -42,7 +42,7 @@ typedef struct {
     bool *is_stored;                             /* per param: this vector (the weights, or a state) has elements for
                                                   * it */
     bool *is_taken;                              /* per tensor: true if a parameter gets its values */
-    int nstored, nloaded, nconverted, nnarrowed; /* nconverted, nnarrowed: loaded from 16 bits, from 64 bits */
+    int nstored, nloaded, nconverted, nnarrowed; /* nconverted: loaded from 16 bits; nnarrowed: loaded from 64 bits */
 } tutti_init_match;
 
 /* like: the match of the weights, if a state is matched: a parameter's state is taken only if its weights are. NULL =

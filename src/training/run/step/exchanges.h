@@ -13,7 +13,7 @@ typedef struct {
     tutti_group *group;
     const tutti_device *device;
     const tutti_plan *plan;
-    int enrolled;          /* memories [0, enrolled) have regions that the device knows */
+    int enrolled;          /* the first `enrolled` memories have regions that the device knows */
     tutti_place *place;    /* per memory: where it lies on every rank; empty for a private memory */
     char **memory;         /* per memory: its address on this rank */
     tutti_region *numbers; /* the region that all memories of numbers share */

@@ -11,7 +11,7 @@
 /* The device's memory for batches and for the results of their losses. */
 typedef struct {
     const tutti_device *device;
-    float *loss;      /* receives the loss if the caller does not ask for it elsewhere */
+    float *loss;      /* where the loss is written if the caller names no other place */
     int32_t *correct; /* right answers that the loss has counted */
     float *samples;   /* the device's copy of the samples; NULL = the device reads the host's memory */
     int32_t *labels;

@@ -71,10 +71,10 @@ typedef struct {
     double last_loss;
     int64_t skipped_in_a_row; /* steps skipped in a row because gradients were not finite */
     bool skipped_at_least;    /* the last skipped step used the smallest loss scale already */
-    int my_signal;            /* signal that asks this rank to end; 0 = none */
+    int my_signal;            /* number of the signal that asks this rank to end; 0 = none */
     /* all ranks stop, or save, after this step: some rank was signalled, or rank 0's clock asked */
     bool asked_to_stop, asked_to_save;
-    bool has_stalled; /* this rank's handicap has made it stall already */
+    bool has_stalled; /* true once this rank's handicap has made it stall */
     /* time that kernels which only wait still have to wait; < 0: they have waited too long */
     double owed_s;
 } tutti_stepping;

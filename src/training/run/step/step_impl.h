@@ -14,7 +14,7 @@ typedef struct {
     tutti_update_step update;
     float stop; /* this rank's summand of @stop */
     bool ends_period;
-    bool skips;  /* some rank has found a gradient that is not finite: no weight is updated */
+    bool skips;  /* true if some rank has found a gradient that is not finite: no weight is updated */
     double clip; /* factor that limits the norm of the gradients; 0 = not known yet */
     char *arena;
 } tutti_step_common;

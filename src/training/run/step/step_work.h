@@ -87,10 +87,10 @@ enum { TUTTI_WORK_TOGETHER = 16 };
 typedef struct {
     const tutti_rule_row *rule;
     int nslices;
-    tutti_update_slice slices[TUTTI_WORK_TOGETHER]; /* slices[i].alpha is not read */
+    tutti_update_slice slices[TUTTI_WORK_TOGETHER]; /* the slices to update; slices[i].alpha is not read */
     struct {
         float numbers[TUTTI_RULE_MAX_NUMBERS]; /* numbers of the step: tutti_update_prepare */
-        float alpha;                           /* used in place of slices[i].alpha */
+        float alpha;                           /* alpha of all slices, in place of slices[i].alpha */
     } varying[TUTTI_WORK_TOGETHER];
 } tutti_update_work;
 
@@ -111,7 +111,7 @@ typedef struct {
     int nvectors;
     const float *x[TUTTI_WORK_TOGETHER];
     int64_t n[TUTTI_WORK_TOGETHER];
-    int64_t *squares; /* NULL = not needed */
+    int64_t *squares; /* squares are added here; NULL = not needed */
     int64_t *bad;
 } tutti_finite_work;
 

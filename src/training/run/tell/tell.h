@@ -19,9 +19,9 @@ struct tutti_tracing;
 
 typedef struct {
     const tutti_stepping *run;      /* the run that is reported */
-    tutti_metrics *metrics;         /* NULL except on rank 0 of a run with a folder */
-    tutti_tensorboard *tensorboard; /* NULL = off */
-    struct tutti_tracing *tracing;  /* NULL = off */
+    tutti_metrics *metrics;         /* the file metrics.jsonl; NULL except on rank 0 of a run with a folder */
+    tutti_tensorboard *tensorboard; /* TensorBoard's event files; NULL = off */
+    struct tutti_tracing *tracing;  /* traces of steps; NULL = off */
     double seconds, resumed_at;     /* seconds of training only; resumed_at: start of the running stretch */
     /* seconds of tests; metrics report the sum of `seconds` and this: the time it takes to know an accuracy */
     double eval_seconds;

@@ -31,8 +31,8 @@ typedef struct {
     int worker;
     tutti_stepping own;
     tutti_loop part;
-    int before;   /* actions of the part that are done before the worker begins its step */
-    bool hears;   /* the worker's next ask may arrive */
+    int before;   /* number of the part's actions that are done before the worker begins its step */
+    bool hears;   /* true if the worker's next ask may arrive */
     int64_t turn; /* the worker's turn to send its vector (bringing.h); -1 = none */
     pthread_t thread;
 } stand_in;

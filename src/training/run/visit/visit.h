@@ -20,7 +20,7 @@
 typedef struct {
     bool told;
     int64_t step, played; /* step: steps that all ranks had done; played: shares that the lost worker had played */
-    double seconds;       /* seconds from tutti_async.lost_from to the loss of the worker */
+    double seconds;       /* seconds from tutti_async.lost_from until the worker was lost */
 } tutti_lost;
 
 /* The state of asynchronous steps; all zeros where ranks step together. */

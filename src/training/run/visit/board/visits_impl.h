@@ -23,8 +23,8 @@ typedef struct {
     _Atomic bool saves;                     /* ranks meet before the stop, because rank 0 wants to save */
     _Alignas(64) _Atomic int64_t count;     /* visits that have ended */
     _Atomic int holder;                     /* the rank that was let in last */
-    _Alignas(64) tutti_visits_line ranks[]; /* behind the lines of the ranks lie: the turns; the number of changes of
-                                             * each bucket; the record */
+    _Alignas(64) tutti_visits_line ranks[]; /* behind the ranks' lines lie the turns, the number of changes of each
+                                             * bucket, and the record */
 } tutti_visits_board;
 
 /* True if this worker uses the board and the centre no more: it is gone, and its stand-in has ended. */
@@ -40,7 +40,7 @@ struct tutti_visits {
     _Atomic int32_t *shares, *visits; /* the record: the rank of each share, of each visit; NULL = nothing is
                                        * recorded */
     tutti_visits_order order;         /* rank 0: stops so far; if a record is followed: that record */
-    /* if a record is followed: this rank's visits and shares, as indices among those of all ranks */
+    /* if a record is followed: indices of this rank's visits and shares among those of all ranks */
     int64_t *own_visits, *own_shares;
     const char *follows; /* name of the record; NULL = none is followed */
     int nstops, stops_room;
@@ -55,13 +55,13 @@ struct tutti_visits {
     tutti_staleness staleness;
     const tutti_visits *of;   /* for a stand-in: the visits of rank 0 itself; NULL = this is no stand-in */
     tutti_visits **stand_ins; /* rank 0: the visits of each rank's stand-in; NULL = no rank needs a stand-in */
-    tutti_asks *asks;         /* NULL = all ranks are on one host */
+    tutti_asks *asks;         /* asks of workers of other hosts; NULL = all ranks are on one host */
     tutti_visitor *visitor;   /* on another host than rank 0's, where there is no board; NULL on its host */
-    int64_t current;          /* the share begun last */
+    int64_t current;          /* number of the share that was begun last */
     bool told_saves;
     int64_t told_bad; /* over all ranks, at the last stop: 1 + the first share whose loss was not finite */
     int told_bad_rank;
-    int64_t told_played; /* on another host: shares played, as of the last stop */
+    int64_t told_played; /* on another host: number of shares that were played up to the last stop */
     double told_loss;
 };
 
