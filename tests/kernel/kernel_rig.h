@@ -68,10 +68,11 @@ static inline void rig_memory(rig *r, const kernel_case *c)
     r->a.seed = 3, r->a.step = 11, r->a.first_sample = 100, r->a.layer = 2;
 }
 
-/* row: which one computes; NULL = the engine's choice. request: all but the op, its attributes and how many inputs
- * there are; no inputs there: row-major ones of its precision. */
-static inline void rig_make(rig *r, const kernel_case *c, const tutti_kernel_row *row,
-                            const tutti_kernel_request *request)
+/* Creates the kernel alone; rig_memory brings the memory of its arguments. row: which one computes; NULL = the engine's
+ * choice. request: all but the op, its attributes and how many inputs there are; no inputs there: row-major ones of its
+ * precision. */
+static inline void rig_create(rig *r, const kernel_case *c, const tutti_kernel_row *row,
+                              const tutti_kernel_request *request)
 {
     tutti_failure err = {0};
     tutti_value plain[TUTTI_MAX_OP_INPUTS];
@@ -88,8 +89,14 @@ static inline void rig_make(rig *r, const kernel_case *c, const tutti_kernel_row
     if (!full.in) full.in = plain;
     if (row ? tutti_kernel_create_by(row, &full, &r->k, &err) : tutti_kernel_create(&full, &r->k, &err))
         fail_msg("%s, %s: %s", c->op, c->what, err.text);
-    rig_memory(r, c);
     r->a.training = request->training;
+}
+
+static inline void rig_make(rig *r, const kernel_case *c, const tutti_kernel_row *row,
+                            const tutti_kernel_request *request)
+{
+    rig_create(r, c, row, request);
+    rig_memory(r, c);
 }
 
 static inline void rig_close(rig *r)

@@ -96,9 +96,9 @@ static void compare_values(const kernel_case *c, const setting *at, const char *
     free(x), free(y);
 }
 
-static void compare_gradients(const kernel_case *c, const setting *at, rig *want, rig *got)
+static void compare_gradients(const kernel_case *c, const setting *at, const rig *want, rig *got)
 {
-    rig_backward(want), rig_backward(got);
+    rig_backward(got);
     compare_values(c, at, "din", &want->k.in[0], want->a.din[0], &got->k.in[0], got->a.din[0]);
     for (int p = 0; p < want->k.nparams; p++) {
         const tutti_param_desc *d = &got->k.params[p];
@@ -118,29 +118,50 @@ static void move_from_zero(rig *r)
             ((float *)(uintptr_t)r->a.param[p])[i] += 0x1p-4f;
 }
 
-static void compare(const kernel_case *c, const setting *at)
+/* What the reference computes for one case, precision and mode: the outputs, and in training the gradients. Every
+ * candidate is compared with the same ones, so they are computed once, for the first candidate that fits. */
+typedef struct {
+    bool is_made;
+    rig rig;
+} reference;
+
+static const rig *reference_of(const kernel_case *c, const setting *at, reference *known)
+{
+    const tutti_kernel_request r = {
+        .engine = "reference", .precision = at->precision, .training = at->training, .nthreads = 1};
+    if (known->is_made) return &known->rig;
+    rig_make(&known->rig, c, NULL, &r);
+    move_from_zero(&known->rig);
+    rig_forward(&known->rig);
+    if (at->training) rig_backward(&known->rig);
+    known->is_made = true;
+    return &known->rig;
+}
+
+static void compare(const kernel_case *c, const setting *at, reference *known)
 {
     tutti_value in = {.shape = c->in, .dtype = tutti_precision_dtype(at->precision)};
     tutti_layout layout;
     tutti_order_apply(at->order, &in, &layout);
-    tutti_kernel_request r = {.engine = at->name,
-                              .in = &in,
-                              .precision = at->precision,
-                              .training = at->training,
-                              .nthreads = at->nthreads,
-                              .order = at->order};
-    rig want, got;
-    rig_make(&got, c, NULL, &r);
-    if (was_asked(&got)) {
-        r.engine = "reference", r.in = NULL, r.order = TUTTI_ORDER_NONE;
-        rig_make(&want, c, NULL, &r);
-        note_taken(at, &got);
-        move_from_zero(&want), move_from_zero(&got);
-        rig_forward(&want), rig_forward(&got);
-        compare_values(c, at, "out", &want.k.out, want.a.out, &got.k.out, got.a.out);
-        if (at->training) compare_gradients(c, at, &want, &got);
-        rig_close(&want);
+    const tutti_kernel_request r = {.engine = at->name,
+                                    .in = &in,
+                                    .precision = at->precision,
+                                    .training = at->training,
+                                    .nthreads = at->nthreads,
+                                    .order = at->order};
+    rig got;
+    rig_create(&got, c, NULL, &r);
+    if (!was_asked(&got)) {
+        tutti_kernel_destroy(&got.k);
+        return;
     }
+    const rig *want = reference_of(c, at, known);
+    rig_memory(&got, c);
+    note_taken(at, &got);
+    move_from_zero(&got);
+    rig_forward(&got);
+    compare_values(c, at, "out", &want->k.out, want->a.out, &got.k.out, got.a.out);
+    if (at->training) compare_gradients(c, at, want, &got);
     rig_close(&got);
 }
 
@@ -149,14 +170,17 @@ static void run_case(const kernel_case *c)
     static const tutti_order orders[] = {TUTTI_ORDER_NCHW, TUTTI_ORDER_NCHW16C, TUTTI_ORDER_NHWC};
     static const tutti_precision precisions[] = {TUTTI_PRECISION_F32, TUTTI_PRECISION_BF16};
     const char *name;
+    reference known[4] = {0}; /* by precision and mode */
     for (int i = 0; (name = tutti_candidate_name_at(i)); i++)
         for (int at = 0; at < (c->in.ndims == 4 ? 3 : 1) * 2 * 2; at++) {
             setting s = {name, orders[at / 4], precisions[at / 2 % 2], at % 2, 1};
             if (!strcmp(name, "reference")) continue;
-            compare(c, &s);
+            compare(c, &s, &known[at % 4]);
             s.nthreads = 2;
-            if (s.training) compare(c, &s);
+            if (s.training) compare(c, &s, &known[at % 4]);
         }
+    for (int i = 0; i < 4; i++)
+        if (known[i].is_made) rig_close(&known[i].rig);
 }
 
 static void with_and_without_relu(const kernel_case *c)
