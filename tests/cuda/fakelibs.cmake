@@ -31,12 +31,17 @@ endforeach()
 foreach(suite test_cuda_products test_cuda_ops)
   add_dependencies(${suite} fake_cuda fake_cudnn fake_cublaslt)
   add_test(NAME ${suite}_on_a_fake_card COMMAND ${suite})
-  set_tests_properties(${suite}_on_a_fake_card PROPERTIES LABELS unit TIMEOUT ${timeout} ENVIRONMENT "${fake_card}")
+  set_tests_properties(${suite}_on_a_fake_card PROPERTIES LABELS unit ${longest} ENVIRONMENT "${fake_card}")
 endforeach()
 add_dependencies(tutti_program fake_cuda fake_cudnn fake_cublaslt)
 add_test(NAME trainings_on_a_fake_card_are_those_of_the_cpu
          COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cuda/train_on_a_fake_card.py $<TARGET_FILE:tutti_program> ${PROJECT_BINARY_DIR}/tests/cuda/runs)
-set_tests_properties(trainings_on_a_fake_card_are_those_of_the_cpu PROPERTIES LABELS unit TIMEOUT ${timeout} ${longest} SKIP_RETURN_CODE 77
+set_tests_properties(trainings_on_a_fake_card_are_those_of_the_cpu PROPERTIES LABELS unit ${longest} SKIP_RETURN_CODE 77
+                     ENVIRONMENT "${fake_card}")
+add_test(NAME trainings_on_a_fake_card_are_those_of_the_cpu_long
+         COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/cuda/train_on_a_fake_card.py $<TARGET_FILE:tutti_program> ${PROJECT_BINARY_DIR}/tests/cuda/runs-long
+                 --long)
+set_tests_properties(trainings_on_a_fake_card_are_those_of_the_cpu_long PROPERTIES LABELS long TIMEOUT 3600 SKIP_RETURN_CODE 77
                      ENVIRONMENT "${fake_card}")
 
 # Every kernel for every architecture, with its registers: a minute.
