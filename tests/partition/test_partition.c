@@ -262,7 +262,7 @@ static void no_other_cut_ends_more_runs_between_caches(void **state)
                 cache[n++] = i / 3;
             }
         for (int ngroups = 1; ngroups <= n; ngroups++) {
-            char rule[8];
+            char rule[12];
             tutti_partition p;
             tutti_failure err = {0};
             int length[9], got[9], best = 0;

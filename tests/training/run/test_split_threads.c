@@ -101,7 +101,7 @@ static void expect_alike(const char *one, const char *other)
 
 static void train_in_groups(folder *f, const char *net, const char *layers, int nranks)
 {
-    char plain[64], split[64], parallel[120];
+    char plain[64], split[96], parallel[120];
     snprintf(plain, sizeof plain, "%s/plain-%d", f->dir, nranks);
     const tutti_train_result whole = play(job_of(f, net, "", 20), nranks, plain, NULL);
     for (int groups = nranks; groups >= 1; groups /= 2) {
