@@ -29,7 +29,7 @@ set(fake_card "TUTTI_CUDA_PATH=${PROJECT_BINARY_DIR}/tests/cuda/fake:${TUTTI_DEP
 foreach(suite test_cuda_eltwise test_cuda_norm test_cuda_step test_cuda_queue)
   add_dependencies(${suite} fake_cuda)
   add_test(NAME ${suite}_on_a_fake_card COMMAND ${suite})
-  set_tests_properties(${suite}_on_a_fake_card PROPERTIES LABELS unit TIMEOUT ${timeout}
+  set_tests_properties(${suite}_on_a_fake_card PROPERTIES LABELS unit ${longest}
                        ENVIRONMENT "${fake_card};TUTTI_FAKE_CUDA_RACES=1")
 endforeach()
 
