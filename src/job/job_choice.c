@@ -223,9 +223,11 @@ void tutti_job_exchange_words(const tutti_plan *plan, char out[TUTTI_EXCHANGE_WO
         snprintf(buckets, sizeof buckets, "%d buckets of up to %.1f %s", n, mib >= 0.1 ? mib : mib * 1024,
                  mib >= 0.1 ? "MiB" : "KiB");
     name_shared(plan->graph, shared, sizeof shared);
-    snprintf(out, TUTTI_EXCHANGE_WORDS, "%s, %s, %s%s%s%s", rule ? named : c->algorithm, buckets,
+    snprintf(out, TUTTI_EXCHANGE_WORDS, "%s, %s, %s%s%s", rule ? named : c->algorithm, buckets,
              c->replicated ? "replicated" : "sharded", c->early ? ", early updates" : "",
-             c->by_need && !c->early ? ", by need" : "", shared);
+             c->by_need && !c->early ? ", by need" : "");
+    const size_t length = strlen(out);
+    snprintf(out + length, TUTTI_EXCHANGE_WORDS - length, "%s", shared);
 }
 
 struct tutti_predict_memory {
