@@ -4,9 +4,9 @@
  * Implemented in src/collective/comm over groups, regions and exchanges: each call runs a lowered schedule that was
  * checked when it was made (tutti/schedule.h). docs/comm.md walks through it.
  *
- *   - All ranks make the same collective calls in the same order: those of functions whose comment says "Collective". A
- *     description of the call travels beside its data. Ranks that disagree on collective, count, type, operation, root,
- *     algorithm or kind of memory are refused with both sides' words (TUTTI_ERR_RENDEZVOUS) instead of hanging.
+ *   - All ranks make the same collective calls in the same order. A call is collective if its function's comment says
+ *     so. A description of the call travels beside its data. Ranks that disagree on collective, count, type, operation,
+ *     root, algorithm or kind of memory are refused with both sides' words (TUTTI_ERR_RENDEZVOUS) instead of hanging.
  *   - Memory. Data in memory of tutti_comm_alloc or _enrol is read and written by the peers where it lies: nothing is
  *     copied to be sent. Then `in` and `out` must lie at the same offsets of the same allocation on every rank; ranks
  *     that have no input or output give the addresses too. Any other memory works as well, at any addresses: the

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rng.h: counter-based random numbers: each number is a pure function of a key and a counter (Philox4x32-10, Salmon et
- * al., SC'11), so it does not matter which thread or rank draws it, when, or how many others were drawn before. Streams
- * keep uses apart: the same (seed, step, sample, element) gives another number in another stream. Threads: shared (no
- * state). */
+ * al., SC'11). So a number does not depend on the thread or rank that draws it, nor on the numbers drawn before. Each
+ * use has a stream of its own: the same (seed, step, sample, element) gives another number in another stream. Threads:
+ * shared (no state). */
 #ifndef TUTTI_BASE_RNG_H
 #define TUTTI_BASE_RNG_H
 

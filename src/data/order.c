@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* order.c: the shuffle of an epoch: the order of samples as a pure function. It is a Feistel network over the smallest
- * power of two that is at least count, repeated until the result is below count (Black and Rogaway 2002). It is a
- * bijection whatever the round function is, takes less than two rounds of repetition on average, and any rank can ask
- * for any position without computing the others. */
+/* order.c: the shuffle of an epoch: the order of samples as a pure function. The shuffle is a Feistel network over the
+ * smallest power of two that is at least count, repeated until the result is below count (Black and Rogaway 2002). The
+ * network is a bijection for any round function, and is repeated less than twice on average. Any rank can compute any
+ * position without computing the others. */
 #include "../base/rng.h"
 #include "dataset.h"
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reader.c: reads samples of any set for one thread: bytes become floats here, other sets have a read function of their
- * own.
- *
- * A sample that cannot be read ends the run. If bad samples are skipped, the next good sample in the order of the set
- * replaces it, changed by the random numbers of the replaced sample: that depends only on the files, so it is the same
- * on any rank. */
+/* reader.c: reads samples of any set for one thread. Bytes become floats here; sets that hold no bytes have a read
+ * function of their own. A sample that cannot be read ends the run. If bad samples are skipped, the next good sample in
+ * the order of the set replaces the bad one, changed by the random numbers of the bad one. This depends only on the
+ * files, so it is the same on any rank. */
 #include <stdlib.h>
 
 #include "../base/arena.h"

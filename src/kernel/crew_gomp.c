@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* crew_gomp.c: threads by libgomp. It calls the function that gcc compiles `#pragma omp parallel` to, so any compiler
- * can build this file, also clang, whose own OpenMP would start a second set of threads. */
+/* crew_gomp.c: threads by libgomp. This file calls the function that gcc compiles `#pragma omp parallel` to. So any
+ * compiler can build the file, also clang, whose own OpenMP would start a second set of threads. */
 #include "../base/signals.h"
 #include "crew.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metrics.h: writes metrics.jsonl, a run's numbers as one JSON object a line, handed to the system line by line, so
- * that a killed run keeps what it wrote. JSON has no NaN or infinity: such a number is null and its key stands in
+/* metrics.h: writes metrics.jsonl: a run's numbers, one JSON object a line. Each line is handed to the system at once,
+ * so that a killed run keeps what it wrote. JSON has no NaN or infinity: such a number is null and its key stands in
  * "nan":[...]. Readers must accept a torn last line. Threads: owner. */
 #ifndef TUTTI_METRICS_H
 #define TUTTI_METRICS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options_value.c: reads and prints one field's value. Numbers are read in the form of the C locale, whatever the
- * locale is (a comma is never a decimal point), and nothing may follow them. */
+/* options_value.c: reads and prints one field's value. Numbers are read as in the C locale, whatever the locale is: a
+ * comma is never a decimal point. Nothing may follow a number. */
 #include <errno.h>
 #include <locale.h>
 #include <math.h>

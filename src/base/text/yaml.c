@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* yaml.c: parses YAML: the events of libyaml become a tree. Features that job and model files do not need (aliases,
- * anchors, tags, several documents) are refused, so that a file means what it seems to mean; limits keep hostile files
- * small. */
+/* yaml.c: parses YAML: the events of libyaml become a tree. Job and model files need no aliases, anchors, tags or
+ * several documents. These are refused, so that a file means what it seems to mean. Limits bound the memory that a
+ * hostile file can take. */
 #include "yaml.h"
 
 #include <stdlib.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_load.c: compiles parts for the replay: cells instead of fractions, storages instead of buffers, channels
- * instead of peers.
+/* check_load.c: compiles parts for the replay. Cells stand for fractions, storages for buffers, channels for peers.
  *
- * Parts are generated twice (first for slices and buffers of all ranks, then for the steps, whose slices may lie on
- * other ranks) and kept only in compiled form, 32 bytes a step and 4 a slice: 1,024 ranks of a ring are 10 million
- * steps. */
+ * Parts are generated twice: first for the slices and buffers of all ranks, then for the steps, whose slices may lie on
+ * other ranks. Only the compiled form is kept, with 32 bytes a step and 4 a slice, because a ring of 1,024 ranks has 10
+ * million steps. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_runs.c: neighbouring cells with one history are one run; only its first cell holds the history.
+/* check_runs.c: joins neighbouring cells with one history into a run. Only the first cell of a run holds the history.
  *
  * One bit a cell says where runs begin. Most steps move ranges that were moved together before, so a step costs the
  * runs that it touches, not the cells: at 4,096 ranks halving-doubling touches 13 runs a rank instead of 4,096 cells,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_shape.c: checks one part by itself, before anything is replayed: numbers in range, the fields of each kind,
- * only kinds and remote slices that the wire class allows, slices inside windows.
+/* check_shape.c: checks one part by itself, before anything is replayed. Numbers must be in range, each kind of step
+ * must have its fields, and slices must lie inside windows. The wire class must allow the kinds of steps and the remote
+ * slices.
  *
  * Parts may come from files, so every index is checked here before it is used anywhere else. */
 #include "check_impl.h"

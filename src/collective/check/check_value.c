@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_value.c: expressions with one number each (hash-consing): expressions that are equal up to commutation have the
+/* check_value.c: gives each expression one number (hash-consing). Expressions that are equal up to commutation have the
  * same number.
  *
  * A sum sorts its two operands, so a + b and b + a are one node: floating-point addition commutes bit for bit, but does

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bruck_blocks.c: Bruck's all-to-all: ceil(lg p) rounds and as many peers, for more bytes: a block goes from rank to
- * rank.
+/* bruck_blocks.c: Bruck's all-to-all: a block goes from rank to rank. It takes ceil(lg p) rounds and as many peers, but
+ * sends more bytes than direct.
  *
  * Block (i, j) has d = j - i (mod p) to go, one bit of d a round, the highest first: in the round of bit s rank c gives
  * to c + 2^s the blocks that still have that bit. So before it c has, for each h that is a multiple of 2^(s+1), the

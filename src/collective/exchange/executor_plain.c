@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* executor_plain.c: runs exchanges on memory that is no region: its addresses come with an aim before each invocation,
- * and with them the vector's length, so that one exchange serves all lengths up to its own.
+/* executor_plain.c: runs exchanges on plain memory, that is, memory in no region. Before each invocation an aim gives
+ * the addresses and the vector's length, so that one exchange serves all lengths up to its own.
  *
  * The aim of a rank stands in its part of the exchange's region, written before any signal of the invocation. A rank
  * that touches another's memory has waited for such a signal (the checker proves it of every access), so it finds the

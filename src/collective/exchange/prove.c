@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prove.c: proves a schedule on rank 0 for all ranks, which compare the hash of what they run. A proof is of all parts
- * together and grows with the square of the ranks and more. Every rank compares its part with the proved one, so the
- * proof holds for what they run, as long as parts are made by the same function on the same request.
+/* prove.c: proves a schedule on rank 0 for all ranks, which compare the hash of what they run. A proof takes all parts
+ * together, and its time grows at least with the square of the ranks. Every rank compares its part with the proved one.
+ * So the proof holds for what the ranks run, as long as parts are made by the same function on the same request.
  *
  * Rejected: a cache on disk of proofs by hash, which would have to be trusted. The proof of a whole plan, which may
  * take seconds, is kept by the run that it belongs to (training/run/proof.c). */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core_marks.c: ranks that meet on one core give way to each other: each waiting rank marks its core, so that it yields
- * to a rank and not to a stranger.
+/* core_marks.c: lets ranks that meet on one core give way to each other. Each waiting rank marks its core, so that a
+ * rank yields to another rank and not to a foreign process.
  *
  * With a busy process (the stranger) beside two ranks on two cores, the scheduler leaves any two of the three on one
  * core. If these are the ranks, neither spinning nor waiting helps: the signal that one rank waits for can only come

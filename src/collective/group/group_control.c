@@ -2,7 +2,7 @@
 /* group_control.c: control calls over TCP through rank 0: barrier, broadcast, gathering and agreement.
  *
  * One mechanism: every rank sends one frame to rank 0, which compares kind, ordinal and name, works out the answer and
- * sends it to all. A rank counts its calls on the board, so that a rank that runs out of patience can name those that
+ * sends it to all. Each rank counts its calls on the board. So a rank whose deadline passes can name the ranks that
  * never came. In a group that survives deaths, rank 0 waits for no rank that is gone, and lists the gone ranks in the
  * answer, so that all living ranks agree. A frame that a rank sent before it died counts; the rank is found to be gone
  * in the next call. */

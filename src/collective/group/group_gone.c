@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group_gone.c: keeps the list of lost ranks in a group that outlives deaths (group_bear.c): the losses that this rank
- * has noticed, and those that rank 0 has told to all ranks. */
+/* group_gone.c: keeps two lists of lost ranks in a group that outlives deaths (group_bear.c): the losses that this rank
+ * has noticed, and the losses that rank 0 has told to all ranks. */
 #include "../../base/clock.h"
 #include "group_impl.h"
 

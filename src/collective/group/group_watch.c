@@ -2,9 +2,9 @@
 /* group_watch.c: notices dead, lost and aborting ranks by their sockets, records the first failure, and sleeps until
  * something happens.
  *
- * The first failure of a rank ends the epoch for it for good and is passed on. A DEATH message always precedes the
- * closing of the socket that it came through, so ranks that give up one after another because of one dead rank all name
- * that rank. */
+ * The first failure that a rank notices ends the epoch for this rank for good, and the rank passes it on. A rank sends
+ * a DEATH message before it closes its socket. So ranks that give up one after another because of one dead rank all
+ * name the dead rank. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interpret_load.c: turns the parts of a schedule into actors and memory for the interpreter. Parts that make no sense
- * (numbers out of range, lengths that differ for this n, slices outside of their window) count as wrong before anything
- * runs. */
+/* interpret_load.c: turns the parts of a schedule into actors and memory for the interpreter. A part is wrong before
+ * anything runs if a number is out of range, if lengths differ for this n, or if a slice lies outside of its window. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* join_zero.c: rank 0's side of the rendezvous: collects hellos, judges them, welcomes all or refuses all.
  *
- * A stranger (other cookie) is sent away without harm, and so is a rank of another epoch, which a run that joins again
- * has left behind. A member that disagrees ends the rendezvous for all, after a second in which the others may still
+ * A caller with another cookie is sent away without harm. So is a rank of another epoch, which was left behind when a
+ * run joined again. A member that disagrees ends the rendezvous for all, after a second in which the others may still
  * arrive and hear why. A member that leaves before all have come ends it at once. */
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulate_impl.h: messages and local work of a schedule, collected part by part; private to src/collective/simulate.
+/* simulate_impl.h: messages and local work of a schedule, collected part by part. Private to src/collective/simulate.
  *
  * Parts are generated one at a time and given back, so a ring of 1,024 ranks needs memory for its messages (2 million,
  * 24 bytes each), not for its steps. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stages.c: finds which stages of a schedule move the same bytes between the same ranks, so that the shares of their
- * links are computed once: the 2(p - 1) stages of a ring count as one. Where the parts of some ranks stand for all,
+/* stages.c: finds which stages of a schedule move the same bytes between the same ranks. The shares of their links are
+ * then computed only once: the 2(p - 1) stages of a ring count as one. Where the parts of some ranks stand for all,
  * each kind's flows are laid out for all ranks when it is solved.
  *
  * The number of ranks that send to one host at a time is counted here. If the topology has an incast, those ports are

@@ -2,9 +2,9 @@
 /* tcp_interfaces.c: lists the network interfaces and addresses of this host, orders those of a peer, and describes the
  * connections in use.
  *
- * A host cannot know which of its addresses a peer sees, so its card lists them all and the dialer tries: common
- * networks before others, faster before slower. A wrong address (a bridge that has the same one on every host) does no
- * harm, because the host that answers must show the peer's token. */
+ * A host cannot know which of its addresses a peer sees. So its card lists all addresses, and the dialer tries common
+ * networks before others, and faster networks before slower ones. A wrong address, such as that of a bridge that is the
+ * same on every host, does no harm: the host that answers must show the peer's token. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>

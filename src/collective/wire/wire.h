@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wire.h: the wire, which carries bytes between hosts: its functions, one row each for tcp and ucx.
+/* wire.h: the wire, which carries bytes between hosts: a table of functions, with a row for each of shm, tcp and ucx.
  *
  *   shm   maps memory: loads and stores are the transport, so it has no functions; the group passes the descriptors.
  *   tcp   moves bytes by itself (put, read), between hosts or on one, over sockets.

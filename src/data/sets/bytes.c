@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bytes.c: reads and augments samples of sets that hold bytes or floats: unchanged, or moved by up to PAD pixels over
- * black and mirrored (the augmentation of He et al. 2016 for CIFAR: pad, crop, flip). The random numbers are a function
- * of (seed, epoch, sample). */
+/* bytes.c: reads and augments samples of sets that hold bytes or floats. A sample is either unchanged, or moved by up
+ * to PAD pixels over black and mirrored. That is the augmentation of He et al. 2016 for CIFAR: pad, crop, flip. The
+ * random numbers are a function of (seed, epoch, sample). */
 #include "../../base/rng.h"
 #include "../dataset_impl.h"
 

@@ -4,8 +4,8 @@
  *
  * Training samples of cifar10 are those of all files data_batch_N.bin, in the order of N, test samples those of
  * test_batch.bin; cifar100 has train.bin and test.bin. The files lie in the folder itself or in the folder that the
- * archive unpacks to. A file may hold any whole number of records, and labels may have any value: a set that somebody
- * else made in this form has as many classes as the largest label says. */
+ * archive unpacks to. A file may hold any whole number of records. Labels may have any value, because somebody else may
+ * have made a set in this form: the largest label then gives the number of classes. */
 #include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>

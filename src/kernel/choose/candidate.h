@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* candidate.h: candidates: what can compute an op's passes, one row each (candidates.c), and the chooser that takes one
- * for each pass (chooser.c).
+/* candidate.h: candidates, the rows that can compute an op's passes (candidates.c), and the chooser, which takes a
+ * candidate for each pass (chooser.c).
  *
- * A candidate is a kernel row with what must be known of it before a kernel is made: its op, passes and precisions,
- * whether it fits shapes and orders, and how many seconds it takes. For each pass the chooser takes the candidate that
- * the request names, if it fits, else the one that takes the fewest seconds. In 16 bits, candidates that read 16 bits
- * come before those that half_adapter.c has to widen for. If different rows are best for different passes,
+ * A candidate is a kernel row with facts that are needed before a kernel is made: the row's op, passes and precisions,
+ * whether the row fits shapes and orders, and how many seconds it takes. For each pass the chooser takes the candidate
+ * that the request names, if it fits, else the one that takes the fewest seconds. In 16 bits, candidates that read 16
+ * bits come before those that half_adapter.c has to widen for. If different rows are best for different passes,
  * joined_adapter.c holds a kernel of each. If a kernel cannot be made after all, the next best is taken.
  *
  * If a tune file (tutti_tuned) has measured the pass, its seconds are used and only the measured candidates are

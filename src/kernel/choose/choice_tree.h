@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* choice_tree.h: a small decision tree that picks one of several ways to do a thing by features of the thing, and how
- * it is grown from measured times.
+/* choice_tree.h: a small decision tree, grown from measured times, that picks the fastest of several ways to do a thing
+ * by features of the thing.
  *
  * Breiman, Friedman, Olshen, Stone: Classification and Regression Trees, 1984. The cost of a way for a sample is the
  * way's time over the shortest way's time, minus 1. A node is split where the means of both sides explain the most of

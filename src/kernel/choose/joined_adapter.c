@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* joined_adapter.c: computes the passes of one layer by different rows. It holds a kernel of each row, and each kernel
- * runs the passes that were chosen for it.
+/* joined_adapter.c: computes the passes of one layer by different rows. The adapter holds a kernel of each row, and
+ * each kernel runs the passes that were chosen for it.
  *
  * The kernel that computes forward decides in which orders parameters and output lie, and the others must take these
  * over. If one of them cannot, or if they differ in whether dout is left masked, creation fails and the chooser takes

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn_engine.c: says which version of oneDNN 3 (github.com/oneapi-src/oneDNN) is here, with which instruction set it
- * runs, which types it can multiply, which requests its rows fit and how fast they are. */
+/* onednn_engine.c: describes the library oneDNN 3 (github.com/oneapi-src/oneDNN) as it is here: its version, its
+ * instruction set, the types that it multiplies, the requests that its rows fit, and how fast these rows are. */
 #include <stdio.h>
 
 #include "../choose/candidate.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* onednn_pass.c: builds and runs the passes of a oneDNN kernel (see onednn_impl.h).
  *
- * Same shapes and same number of threads give the same bits: primitives are chosen by shape, threads and instruction
- * set alone, and each splits its work by its thread count, which is set before create and before each run. */
+ * The same shapes and number of threads give the same bits. Primitives are chosen by shape, threads and instruction set
+ * alone. Each primitive splits its work by its thread count, which is set before create and before each run. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sparse_dots.c: the input gradient where a ReLU made the input and masks what comes back to it: only elements whose
- * input is not zero are computed, each the sum of products of the output's gradient, channels innermost, with its
- * weights; all others are zero. */
+/* sparse_dots.c: the input gradient of a sparse convolution whose input a ReLU made. The ReLU masks the gradient where
+ * the input is zero, so only the other elements are computed and the rest is zero. Each element is the sum of products
+ * of the output's gradient, channels innermost, with the element's weights. */
 #include <string.h>
 
 #include "../crew.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* planning.h: answers to planners of a job: steps at several rank counts, a whole run's hours, nodes and cost, memory
- * of a rank, bounds of a step, other machines, other frameworks, advice. This folder lies above `job`, which calls
- * `predict`, so that it can load a job with other keys and predict it. A command fills the two structs below from its
- * flags, calls these functions, and prints the text that they return. Threads: owner. */
+/* planning.h: answers questions of a person who plans a job. The answers are steps at several rank counts; hours, nodes
+ * and cost of a whole run; memory of a rank; bounds of a step; other machines and frameworks; and advice. This folder
+ * lies above `job`, which calls `predict`, so that it can load a job with other keys and predict it. A command fills
+ * the two structs below from its flags, calls these functions, and prints the text that they return. Threads: owner. */
 #ifndef TUTTI_PREDICT_PLANNING_H
 #define TUTTI_PREDICT_PLANNING_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_data_read.c: reads a LIBSVM file by all ranks together, a range of bytes each.
+/* svm_data_read.c: reads a LIBSVM file: each rank reads one range of its bytes.
  *
  * If the file has S bytes, rank r of p has those from S r / p to S (r + 1) / p; a line belongs to the rank that has its
- * first byte. So a rank looks for the first line that begins in its range, and reads the last such line to its end,
- * even beyond the range. All ranks then exchange one report each, and find the same first error. A pipe (standard
+ * first byte. So a rank begins at the first line that begins in its range, and reads the last such line to the line's
+ * end, even beyond the range. All ranks then exchange one report each, and find the same first error. A pipe (standard
  * input, `<(zcat set.gz)`) has no ranges: it is read by one rank alone. */
 #include <errno.h>
 #include <stdlib.h>

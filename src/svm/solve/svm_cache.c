@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_cache.c: the cache of kernel rows (least recently used): a list of rows, from the row unused for longest to the
- * row used last, and a table that gives the row of each key. */
+/* svm_cache.c: the cache of kernel rows, which drops the least recently used row first. It has a list of rows in the
+ * order of their last use, and a table that gives the row of each key. */
 #include "svm_cache.h"
 
 #include <assert.h>

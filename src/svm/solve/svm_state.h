@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_state.h: all that an interrupted solve needs to go on with the same bits.
+/* svm_state.h: the state of a solve: everything that an interrupted solve needs to go on with the same bits.
  *
  * The state is complete between rounds. Arrays over samples are ordered by position: the active samples first, then the
  * dropped ones. Positions are local to a rank and do not change the result, so a state may be distributed anew over any

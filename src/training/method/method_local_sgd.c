@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method_local_sgd.c: the method local-sgd: local SGD (Stich 2019; post-local and hierarchical variants: Lin et al.
- * 2020): every rank takes steps of its own, by the mean gradient of its own samples, and every H steps the weights of
- * all ranks are averaged (and the rule's states, if the job asks for it).
+/* method_local_sgd.c: the method local-sgd, local SGD (Stich 2019; post-local and hierarchical variants: Lin et al.
+ * 2020). Every rank takes steps of its own, by the mean gradient of its own samples. Every H steps the weights of all
+ * ranks are averaged, and the rule's states too if the job asks for it.
  *
  * Every rank has whole weights and states of its own. What is tested and saved is the mean of all weights, which has a
  * memory of its own: testing it changes nothing, also inside a period. H = 1 with sgd is synchronous SGD except for

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* method_sync_easgd1.c: the method sync-easgd1: synchronous elastic averaging with the centre on rank 0 (Sync EASGD1 of
- * You, Buluc and Demmel 2017): a tree reduces the weights of all workers to rank 0, which moves the centre and
- * broadcasts it, all after the backward pass. In the paper the centre lies in the host's memory and is copied to and
- * from it; here it lies in rank 0's memory, which is like that of any other rank. */
+ * You, Buluc and Demmel 2017). After the backward pass a tree reduces the weights of all workers to rank 0, which moves
+ * the centre and broadcasts it. In the paper the centre lies in the host's memory and is copied to and from it; here it
+ * lies in rank 0's memory, which is like that of any other rank. */
 #include "method_elastic.h"
 
 static const tutti_elastic way = {.at_root = true, .overlaps = false};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* method_sync_easgd2.c: the method sync-easgd2: synchronous elastic averaging with the centre in regions (Sync EASGD2
- * of You, Buluc and Demmel 2017): the owner of a slice sums all workers' weights there, moves its slice of the centre
- * and sends it to all, all after the backward pass. */
+ * of You, Buluc and Demmel 2017). After the backward pass the owner of a slice sums all workers' weights in that slice,
+ * moves this slice of the centre, and sends it to all. */
 #include "method_elastic.h"
 
 static const tutti_elastic way = {.at_root = false, .overlaps = false};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_builder.c: records what a method declares (memories, exchanges) and lists (actions).
  *
- * Arrays grow in ordinary memory while they are written and move into the plan's arena when they are complete, so that
- * a plan is frozen in one place and released at once. */
+ * While arrays are written they grow in ordinary memory; complete arrays move into the plan's arena. So a frozen plan
+ * lies in one place and is released at once. */
 #include <stdlib.h>
 #include <string.h>
 

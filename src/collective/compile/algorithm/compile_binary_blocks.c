@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_binary_blocks.c: binary-blocks: halving-doubling for any rank count: p as a sum of powers of two (after
- * gloo's binary blocks).
+/* compile_binary_blocks.c: binary-blocks: halving-doubling for any rank count p, which is cut into blocks of powers of
+ * two (after gloo).
  *
  *   blocks   of 2^g ranks, the largest first, one for each bit of p. Each does the halving of compile_halving.c,
  *            nearest first, so that its number v ends with slice v (bits reversed) of 2^g;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuts.h: rates at which bytes can cross between parts of a network: least cuts, rates out of a set of ranks, the rates
- * at which all ranks or one rank can hear all the others. Capacities are bytes/s, rounded to whole numbers.
+/* cuts.h: rates at which bytes can cross between parts of a network: least cuts, the rate out of a set of ranks, and
+ * the rates at which all ranks, or one rank, can receive from all the others. Capacities are bytes/s, rounded to whole
+ * numbers.
  *
  * Exact up to TUTTI_CUTS_MAX_RANKS ranks. Above, only the links of single ranks and groups count, which can make a
  * bound weaker but never wrong. Threads: owner. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flows.c: flows of messages with max-min shares of the links. When a message begins or ends soon after shares were
- * computed, nothing changes until they are computed anew: a new message stands still, and an ended one's share stays
- * unused. That is at most a small part of the time of the new message, or of the rest of those under way, and one
- * solution then serves many messages. */
+/* flows.c: flows of messages with max-min shares of the links. If a message begins or ends soon after shares were
+ * computed, nothing changes until shares are computed anew. Until then a new message stands still, and the share of an
+ * ended message stays unused. This lasts for at most a small part of the time of the new message, or of the remaining
+ * time of the others. So one solution serves many messages. */
 #include "flows.h"
 
 #include <math.h>

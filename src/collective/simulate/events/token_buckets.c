@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* token_buckets.c: plays stages over links that are shaped by token buckets, one after the other, with the content of
- * each link's bucket in seconds of the link. */
+/* token_buckets.c: plays stages, one after the other, over links that token buckets shape. The content of a link's
+ * bucket is counted in seconds of the link. */
 #include "token_buckets.h"
 
 #include <math.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* update.c: applies a rule to a slice of the weights, and looks at slices for the norms of their tensors.
  *
- * Invariant: each element is computed by the same multiplications and additions in the same order wherever a slice
- * begins (the build forbids contraction into fused multiply-adds), so cutting a vector into slices in another way, that
- * is, another rank count, gives the same bits. */
+ * Invariant: wherever a slice begins, each element is computed by the same multiplications and additions in the same
+ * order (the build forbids fused multiply-adds). So another rank count, which cuts the vector into other slices, gives
+ * the same bits. */
 #include <math.h>
 
 #include "../../../tensor/elementwise.h"

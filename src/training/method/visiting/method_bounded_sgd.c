@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method_bounded_sgd.c: the method bounded-sgd: asynchronous SGD whose workers wait for those that are too far behind:
- * no worker begins local step s before all have ended step s - K (Ho et al. 2013, stale synchronous parallel). K = 0:
- * all step together. */
+/* method_bounded_sgd.c: the method bounded-sgd: asynchronous SGD in which no worker runs too far ahead (stale
+ * synchronous parallel, Ho et al. 2013). No worker begins local step s before all workers have ended step s - K. With K
+ * = 0 all workers step together. */
 #include "method_visiting.h"
 
 static const tutti_visiting way = {.admission = TUTTI_ADMIT_BY_ARRIVAL, .by_gradients = true, .is_paced = true};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method_hogwild_easgd.c: the method hogwild-easgd: asynchronous EASGD without a lock: several workers may move the
- * centre at a time; if two change the same element, one change is lost (You, Buluc and Demmel 2017). */
+/* method_hogwild_easgd.c: the method hogwild-easgd: asynchronous EASGD without a lock (You, Buluc and Demmel 2017).
+ * Several workers may move the centre at a time. If two workers change the same element, one change is lost. */
 #include "method_visiting.h"
 
 static const tutti_visiting way = {.admission = TUTTI_ADMIT_EVERYBODY};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method_visiting.c: the parts of a plan that the asynchronous methods share, whose workers take steps of their own and
- * visit a centre: memories, visits, loops.
+/* method_visiting.c: the parts of a plan that all asynchronous methods share: memories, visits and loops. Workers of
+ * these methods take steps of their own and visit a centre.
  *
  * A worker's step consists of its kernels, on its own weights and its share of a batch, and a visit. There are two
  * kinds of visits. In a visit by gradients the rule is applied to the centre, with states that lie beside it, and the

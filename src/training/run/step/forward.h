@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* forward.h: runs a network's forward pass only, for one number of samples: the kernels and the placement of an
- * inference graph, which compute in the caller's memory of a device. Private to src/training/run. Threads: owner. */
+/* forward.h: runs a network's forward pass alone, for a fixed number of samples. It has the kernels and the placement
+ * of an inference graph, which computes in memory that the caller has on a device. Private to src/training/run.
+ * Threads: owner. */
 #ifndef TUTTI_FORWARD_H
 #define TUTTI_FORWARD_H
 

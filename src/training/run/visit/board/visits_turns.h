@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* visits_turns.h: whose turn it is to visit, and which rank is dealt which share where shares are dealt in order, among
- * workers that may be lost at any point.
+/* visits_turns.h: decides which worker may visit next, and which share it is dealt where shares are dealt in order. Any
+ * worker may be lost at any point.
  *
  * Turns and shares lie in memory that all workers map. Each word says enough for another worker to go on from it: for a
  * ticket, which worker has drawn it or is about to; for a worker, how many of its shares have been dealt. Nothing needs
