@@ -56,7 +56,7 @@ void tutti_comm_destroy(tutti_comm *comm);
 
 int tutti_comm_rank(const tutti_comm *comm);
 int tutti_comm_size(const tutti_comm *comm);
-/* Returns words such as "rank 3 (host box, pid 4711)". They are valid as long as the communicator. */
+/* Returns words such as "rank 3 (host box, pid 4711)". They are valid until the communicator is destroyed. */
 const char *tutti_comm_describe(const tutti_comm *comm, int rank);
 /* Ends the running and later calls of all ranks with a failure whose text is `words`. Any thread may call it. */
 void tutti_comm_abort(tutti_comm *comm, const char *words);
@@ -123,7 +123,7 @@ tutti_status tutti_comm_run(tutti_comm *comm, const tutti_call *call, tutti_fail
 typedef struct tutti_request tutti_request;
 /* Collective. Makes the schedule and shared memory that the call needs. Moves no data. */
 tutti_status tutti_comm_prepare(tutti_comm *comm, const tutti_call *call, tutti_request **out, tutti_failure *err);
-/* Starts the request and never waits for a peer. */
+/* Starts the request. Never waits for a peer. */
 tutti_status tutti_request_start(tutti_request *request, tutti_failure *err);
 /* Sets *done and never blocks. After a failure the request is over. */
 tutti_status tutti_request_test(tutti_request *request, bool *done, tutti_failure *err);

@@ -30,25 +30,25 @@ typedef struct tutti_job tutti_job; /* declared in tutti/job.h */
 /* Number of sizes at which a bucket's exchanges are timed as well: 4 KiB, 64 KiB, 1 MiB, 16 MiB. */
 enum { TUTTI_PREDICTED_SIZES = 4 };
 
-/* Bytes that a rank holds while it trains, by the plan; those of rank 0, which holds most. They leave out batches that
- * are loaded ahead, the program and its libraries. */
+/* Bytes that rank 0 holds while it trains, by the plan; no rank holds more. They leave out batches that are loaded
+ * ahead, the program and its libraries. */
 typedef struct {
     int64_t weights, gradients;
-    int64_t states;      /* states of the update rule, and centres */
+    int64_t states;      /* bytes of the update rule's states, and of centres */
     int64_t activations; /* activations by life time, and other memory that lives within a step */
-    int64_t exchange;    /* scratch of the exchanges */
+    int64_t exchange;    /* bytes of scratch of the exchanges */
     int64_t all;
 } tutti_rank_memory;
 
 typedef struct {
     int nranks;
-    int ranks_per_core; /* star: always 1 */
+    int ranks_per_core; /* ranks that share a core; on a star always 1 */
     double step_s;      /* expected time of a step */
     double lower_s;     /* lower bound: the longer of compute and the exchanges' own lower bounds; host: their sum */
-    double upper_s;     /* upper bound: nothing overlaps */
+    double upper_s;     /* seconds of a step if nothing overlaps: an upper bound */
     double compute_s;   /* kernels, updates, sums of slots, and loading where no core is free for it; for all ranks that
                          * share the core */
-    double exchange_s;  /* all exchanges of a step, one after the other */
+    double exchange_s;  /* seconds of all exchanges of a step, one after the other */
     double exposed_s;   /* the part of exchange_s that compute does not hide */
     double samples_per_s;
     double speedup;    /* samples_per_s / samples_per_s of 1 rank that loses no time */
@@ -130,7 +130,7 @@ tutti_status tutti_predict_job(const tutti_job *job, const tutti_topology *t, co
 /* Figures of one layer with parameters for scaling to many ranks (after Das et al. 2016, arXiv 1602.06709). */
 typedef struct {
     char name[64];
-    double forward_s, backward_s; /* time for a rank's samples */
+    double forward_s, backward_s; /* seconds for a rank's samples */
     int64_t bytes; /* bytes that are exchanged for the layer, padding of the kernel's memory layout included; for a
                     * split layer, bytes that a rank receives */
     double flop_per_byte; /* FLOP of forward and backward a byte; conv without bias: 1.5 * samples * height * width

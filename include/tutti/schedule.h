@@ -78,7 +78,7 @@ bool tutti_collective_gives_slices(tutti_collective c); /* true for reduce-scatt
 
 typedef enum {
     TUTTI_WIRE_TWO_SIDED, /* unlowered: send and recv */
-    TUTTI_WIRE_MAPPED,    /* every peer's buffers are mapped: loads and stores, signals */
+    TUTTI_WIRE_MAPPED,    /* every peer's buffers are mapped: ranks load and store, and signal */
     TUTTI_WIRE_ONE_SIDED, /* put and signal */
     TUTTI_WIRE_MIXED,     /* mapped among the ranks of a host (header.host_of), put and signal between hosts */
     TUTTI_NWIRE_CLASSES

@@ -59,11 +59,11 @@ void tutti_svm_data_release(tutti_svm_data *data);
 /* --- kernels --- */
 
 typedef enum {
-    TUTTI_SVM_LINEAR,      /* u'v */
-    TUTTI_SVM_POLY,        /* (gamma u'v + coef0)^degree */
-    TUTTI_SVM_RBF,         /* exp(-gamma |u - v|^2) */
-    TUTTI_SVM_SIGMOID,     /* tanh(gamma u'v + coef0) */
-    TUTTI_SVM_PRECOMPUTED, /* entry number(v) of row u */
+    TUTTI_SVM_LINEAR,      /* K(u, v) = u'v */
+    TUTTI_SVM_POLY,        /* K(u, v) = (gamma u'v + coef0)^degree */
+    TUTTI_SVM_RBF,         /* K(u, v) = exp(-gamma |u - v|^2) */
+    TUTTI_SVM_SIGMOID,     /* K(u, v) = tanh(gamma u'v + coef0) */
+    TUTTI_SVM_PRECOMPUTED, /* K(u, v) = entry number(v) of row u */
     TUTTI_SVM_NKERNELS
 } tutti_svm_kernel_type;
 const char *tutti_svm_kernel_name(tutti_svm_kernel_type t); /* "rbf", the name in model files */
@@ -106,14 +106,14 @@ void tutti_svm_model_release(tutti_svm_model *model);
 
 /* --- training --- */
 
-/* Kinds of work on which rounds spend their time. */
+/* The kinds of work on which rounds spend their time. */
 typedef enum {
     TUTTI_SVM_CHOOSING,    /* finding violators among own samples and the samples of the working set */
     TUTTI_SVM_MOVING,      /* collectives with waiting for other ranks, and copying rows into and out of their
                             * messages */
     TUTTI_SVM_ALIKE,       /* work that every rank does alike: kernel matrix and pairs of the set, rows copied into
                             * vector lanes */
-    TUTTI_SVM_UPDATING,    /* gradients of this rank's active samples */
+    TUTTI_SVM_UPDATING,    /* computing gradients of this rank's active samples */
     TUTTI_SVM_ELIMINATING, /* eliminating samples, and computing the gradients of eliminated samples again */
     TUTTI_SVM_OTHER,       /* the start of training, events, checkpoints */
     TUTTI_SVM_NWORKS
@@ -128,7 +128,7 @@ typedef struct {
     int64_t round;           /* number of working sets so far in this subproblem */
     int64_t iterations;      /* number of pairs of samples optimised so far */
     double gap;              /* b_low - b_up over the active samples */
-    int64_t samples, active; /* samples: number in the subproblem; active: number of those that are not eliminated */
+    int64_t samples, active; /* samples: number of samples in the subproblem; active: samples that are not eliminated */
     int64_t eliminated;      /* samples dropped so far; a sample counts each time */
     int64_t reconstructed;   /* gradients of eliminated samples that were computed again so far */
     int64_t kernel_rows;     /* rows of the kernel matrix that were computed (over the active samples) */

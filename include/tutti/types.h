@@ -27,10 +27,10 @@ extern "C" {
 
 typedef enum {
     TUTTI_F32,
-    TUTTI_BF16, /* the upper half of an f32 */
+    TUTTI_BF16, /* bfloat16: the upper half of an f32 */
     TUTTI_F16,  /* IEEE 754 binary16 */
     TUTTI_I32,
-    TUTTI_U8, /* is moved, never reduced */
+    TUTTI_U8, /* a byte that is moved, never reduced */
     TUTTI_F64,
     TUTTI_I64,
     TUTTI_NDTYPES

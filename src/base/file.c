@@ -347,7 +347,7 @@ static tutti_status remove_entry(int folder, const char *name, const char *path,
 
 static tutti_status remove_contents(int fd, const char *path, tutti_failure *err)
 {
-    DIR *dir = fdopendir(fd); /* takes ownership of fd */
+    DIR *dir = fdopendir(fd); /* fdopendir takes ownership of fd */
     if (!dir) {
         close(fd);
         return io_failure(err, "read the folder", path);

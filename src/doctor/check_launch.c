@@ -93,7 +93,7 @@ void tutti_doctor_check_port(tutti_exam *e)
     tutti_group_config c;
     const char *variables;
     bool is_read;
-    if (tutti_launcher_look(&c, &variables, &is_read, NULL)) return; /* the check before has said why */
+    if (tutti_launcher_look(&c, &variables, &is_read, NULL)) return; /* the check before this one has said why */
     if (is_read)
         say_port(e, &c);
     else

@@ -17,7 +17,7 @@ static void add_interface(const tutti_wire_interface *all, int n, int at, tutti_
 {
     const tutti_wire_interface *of = &all[at];
     for (int i = 0; i < at; i++)
-        if (!strcmp(all[i].name, of->name)) return; /* it was added with its first address */
+        if (!strcmp(all[i].name, of->name)) return; /* an interface is added with its first address only */
     tutti_strbuf_printf(text, "%s%s", text->length ? "; " : "", of->name);
     for (int i = at; i < n; i++)
         if (!strcmp(all[i].name, of->name)) tutti_strbuf_printf(text, " %s", all[i].address);
@@ -89,7 +89,8 @@ void tutti_doctor_check_ucx(tutti_exam *e)
         tutti_doctor_say(e, NULL, lacks_cards ? TUTTI_FINDING_NOTE : TUTTI_FINDING_OK,
                          "This host has RDMA cards: install UCX's verbs modules, raise ulimit -l, or check UCX_TLS.",
                          "%s", words);
-    } else if (is_wanted || rdma || (ucx->survey && err.status != TUTTI_ERR_RENDEZVOUS)) { /* the library is here */
+    } else if (is_wanted || rdma || (ucx->survey && err.status != TUTTI_ERR_RENDEZVOUS)) { /* the library is on this
+                                                                                            * host */
         tutti_doctor_say_failure(e, is_wanted ? TUTTI_FINDING_BAD : TUTTI_FINDING_NOTE,
                                  ucx->survey ? err.text : ucx->absent,
                                  "Check UCX_TLS and UCX_NET_DEVICES, or unset TUTTI_WIRE.");

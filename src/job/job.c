@@ -75,7 +75,7 @@ static void fix_update(tutti_job *job)
 /* Sets the rule of buckets if the job gives only the size of buckets, or the buckets themselves, which imply it. */
 static void fix_buckets(tutti_job *job)
 {
-    enum { USUAL = 1 << 20 }; /* bytes: the default in the table of keys */
+    enum { USUAL = 1 << 20 }; /* bytes: the key's default in the table */
     if (job->exchange.buckets != TUTTI_BUCKETS_AUTO) return;
     if (job->plan.bucket_bytes != USUAL) job->exchange.buckets = TUTTI_BUCKETS_SIZE;
     if (job->plan.cut.n) job->exchange.buckets = TUTTI_BUCKETS_CUT;

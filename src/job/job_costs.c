@@ -211,7 +211,8 @@ static tutti_status share(tutti_group *group, tutti_plan_costs *c, tutti_failure
     if (!st && !tells) text = tutti_alloc((size_t)nbytes);
     if (!st) st = tutti_group_broadcast(group, "costs", 0, text, (size_t)nbytes, err);
     tutti_plan_costs_release(c);
-    if (!st) st = tutti_plan_costs_parse("costs of rank 0", text, c, err); /* rank 0 parses it too: the text decides */
+    /* rank 0 parses its own text too, so that all ranks have the same costs */
+    if (!st) st = tutti_plan_costs_parse("costs of rank 0", text, c, err);
     free(text);
     return st;
 }

@@ -14,7 +14,8 @@ enum { NKEYS = 6 };
 
 typedef struct {
     const char *name;
-    int batch, first_epochs, last_epochs; /* of the MLPerf runs: the batch, and the range of epochs that they took */
+    int batch, first_epochs, last_epochs; /* of the MLPerf runs: the batch size, and the least and most epochs that they
+                                           * took */
     const char *set[NKEYS];
 } preset;
 

@@ -73,7 +73,7 @@ static void add_sums(const tutti_step_view *view, tutti_strbuf *out)
     }
     for (int i = 0; i < view->npath; i++) {
         const tutti_stretch_kind k = view->path[i].kind;
-        if (!times[k]) continue; /* this kind was added already */
+        if (!times[k]) continue; /* the times of this kind were added already */
         tutti_strbuf_printf(out, "%s%s %.3f ms", nkinds++ ? ", " : "", tutti_stretch_name(k), seconds[k] * 1e3);
         if (times[k] > 1) tutti_strbuf_printf(out, " in %d stretches", times[k]);
         times[k] = 0;

@@ -14,8 +14,9 @@ enum { TUTTI_PAGE_DEPTH = 8, TUTTI_PAGE_COLUMNS = 24 };
 typedef struct {
     tutti_strbuf *out;               /* the caller's text; charts are appended to it too */
     char open[TUTTI_PAGE_DEPTH][12]; /* names of the elements that are open */
-    char column[TUTTI_PAGE_COLUMNS]; /* for the current table: the text with which the head of each column begins */
-    int nopen, ncolumns, at;         /* at: index of the next cell in the row */
+    /* for the current table: kind of the cells of each column; 0 = numbers, 1 = words, 2 = many words */
+    char column[TUTTI_PAGE_COLUMNS];
+    int nopen, ncolumns, at; /* at: index of the next cell in the row */
 } tutti_page;
 
 /* Begins an empty page with its heading; it appends to `out`. */

@@ -50,7 +50,7 @@ static int64_t schedule_scratch(const tutti_plan *plan, int schedule)
 {
     tutti_part part;
     int64_t bytes = 0;
-    int at = -1; /* the rank's place among the exchange's members */
+    int at = -1; /* index of the rank among the exchange's members; -1: no member */
     for (int i = 0; i < plan->nexchanges; i++) {
         const tutti_plan_exchange *x = &plan->exchanges[i];
         const int place = tutti_plan_place(x, plan->config.rank);

@@ -100,7 +100,7 @@ tutti_status tutti_svm_scale(const tutti_svm_load *one, const tutti_topology *t,
     const double threads = one->nthreads, shared = turns(t, threads * nranks) / turns(t, threads) / nranks,
                  alike = turns(t, nranks);
     const double exchanges_s = (double)one->events * s.extremes_s + (double)one->rounds * s.offers_s +
-                               (double)one->gathers * s.rows_s; /* 0 for one rank */
+                               (double)one->gathers * s.rows_s; /* 0 for one rank, which gathers nothing */
     for (int w = 0; w < TUTTI_SVM_NWORKS; w++) {
         s.spent_s[w] = one->spent_s[w] * (divides(w) ? shared : alike);
         if (w == TUTTI_SVM_MOVING) s.spent_s[w] += exchanges_s;

@@ -184,7 +184,7 @@ static void print_workers(const tutti_run_lines *r, const char *dir)
                 step = r->workers[w].distance.x[i];
                 rank = w;
             }
-    if (most >= 0) /* else no distance was finite */
+    if (most >= 0) /* if `most` is negative, no distance was finite */
         printf("workers   at most %.4g from the centre (rank %d after step %.0f), %s/workers.svg\n", most, rank, step,
                dir);
 }

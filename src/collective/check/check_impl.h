@@ -347,7 +347,8 @@ int32_t tutti_check_channel(tutti_checker *c, int32_t src, int32_t dst, int32_t 
 
 /* ---- replay (check_replay.c) and accesses (check_access.c) ---- */
 tutti_status tutti_check_replay(tutti_checker *c);
-bool tutti_check_play_buffered(tutti_checker *c, tutti_thread *t, const tutti_check_step *s); /* check_buffered.c */
+/* Replays with channels that buffer messages (check_buffered.c). */
+bool tutti_check_play_buffered(tutti_checker *c, tutti_thread *t, const tutti_check_step *s);
 bool tutti_check_give_up(tutti_checker *c, const tutti_channel *ch, const char *what);
 bool tutti_check_in_order(tutti_checker *c, const tutti_channel *ch, const tutti_clock *t, int32_t *last,
                           int32_t *clock, const char *what);
@@ -371,7 +372,7 @@ static inline const int32_t *tutti_check_outputs(const int32_t *args)
 /* runs one step; false: it is blocked or has failed */
 bool tutti_check_play(tutti_checker *c, int32_t thread, const tutti_check_step *step);
 void tutti_check_wake(tutti_checker *c, int32_t thread);
-void tutti_check_complete(tutti_checker *c, int32_t thread); /* completes the step at `at` */
+void tutti_check_complete(tutti_checker *c, int32_t thread); /* completes the thread's current step, `at` */
 
 /* Read or write cells [lo, hi) of the step in a storage. Both return false after setting the failure. A write stores
  * c->pieces. */
@@ -409,7 +410,7 @@ void tutti_runs_init(tutti_checker *c); /* may be called once storages are place
 void tutti_runs_cut(tutti_checker *c, int64_t lo, int64_t hi);
 /* joins neighbouring runs that are alike */
 void tutti_runs_join(tutti_checker *c, int64_t lo, int64_t hi);
-/* stores the pieces, with the history of `like` */
+/* stores the pieces in the cells, with the history of `like` */
 void tutti_runs_write(tutti_checker *c, int64_t lo, int64_t hi, const tutti_cell *like);
 /* Returns the value of cell `at`; *ncells becomes at most the number of cells from there that have the same value. */
 uint32_t tutti_runs_value(const tutti_checker *c, int64_t at, int32_t *ncells);

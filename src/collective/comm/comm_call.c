@@ -86,7 +86,8 @@ static void lay_out(tutti_request *q, const tutti_call_plan *plan)
 static bool is_last(const tutti_comm *comm, const tutti_call *call)
 {
     if (!comm->has_last || call->counts || memcmp(&comm->last.call, call, sizeof *call)) return false;
-    return tutti_is_auto(call) && !comm->last.notice.algorithm[0]; /* the last call was auto too */
+    /* the last call left the algorithm to the library, too */
+    return tutti_is_auto(call) && !comm->last.notice.algorithm[0];
 }
 
 static tutti_status look_at(tutti_comm *comm, const tutti_call *call, tutti_failure *err)
@@ -197,7 +198,7 @@ static tutti_class *class_of(tutti_comm *comm, const tutti_call_plan *plan, cons
     c->takes_turns = comm->crowded;
     c->number = comm->nclasses++;
     tutti_class_begin_burst(c, plan->first);
-    tutti_class_next(c); /* counts the first call, whose way is `first` */
+    tutti_class_next(c); /* counts the first call, which goes the way `first` */
     c->next = comm->classes;
     comm->classes = c;
     return c;

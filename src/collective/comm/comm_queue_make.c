@@ -43,7 +43,8 @@ tutti_status tutti_call_queue_candidates(tutti_comm *comm, const tutti_call_key 
     const tutti_compile_request q = request_of(comm, key);
     const int64_t bytes = (int64_t)tutti_element_bytes((tutti_dtype)key->type, (tutti_operation)key->op);
     const tutti_status st = find_out_where(comm, err);
-    if (!st) tutti_choose_algorithm(&q, key->n * bytes / 4, comm->here, out); /* the figures are for f32 */
+    /* the figures are for f32, so the bytes are counted in units of 4 */
+    if (!st) tutti_choose_algorithm(&q, key->n * bytes / 4, comm->here, out);
     return st;
 }
 

@@ -276,9 +276,9 @@ struct tutti_plain {
     bool stream, shown_past; /* stream: outputs bypass the caches in this invocation; shown_past: so do stores that
                               * peers read */
     size_t average;          /* offset in out of the elements that this rank divides */
-    char *bounce;            /* buffer into which pieces of peers' memory are copied; NULL: this rank reads peers'
-                              * memory directly */
-    size_t bounce_bytes;     /* bytes of `bounce` for each operand */
+    /* buffer into which pieces of peers' memory are copied; NULL: peers' memory can be used like this rank's own */
+    char *bounce;
+    size_t bounce_bytes; /* bytes of `bounce` for each operand */
 };
 
 void tutti_plain_bind(tutti_binder *b, int32_t npointers);

@@ -45,7 +45,8 @@ static bool stores_past_caches(const tutti_exchange *x, const tutti_op *op)
 static void move_block(const tutti_exchange *x, const tutti_op *op, int64_t from, int64_t n)
 {
     char **base = x->pointers[x->invocation % x->nsets] + op->first, *moved[MOST_MOVED];
-    if (op->nins == 1 && op->nouts == 1 && base[0] == base[1]) return; /* in place with one rank: nothing to add */
+    /* in place with a single rank, nothing has to be added */
+    if (op->nins == 1 && op->nouts == 1 && base[0] == base[1]) return;
     if (from > 0) {
         for (int32_t k = 0; k < op->nins + op->nouts; k++)
             moved[k] = base[k] + from * (int64_t)(k < op->nins ? op->in_bytes : op->out_bytes);

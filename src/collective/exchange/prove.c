@@ -49,7 +49,7 @@ static tutti_status compare(tutti_group *g, const tutti_schedule *s, int32_t me,
     return tutti_group_report(g, err);
 }
 
-/* me: this rank's number in the schedule, -1: none. */
+/* me: number of this rank in the schedule; -1: the rank takes no part. */
 static tutti_status prove(tutti_group *g, const tutti_schedule *schedule, int32_t me, uint64_t *hash,
                           tutti_failure *err)
 {

@@ -184,7 +184,7 @@ struct tutti_group {
     int nlong;                       /* number of peers in a long phase */
     bool told_phase;                 /* a notice has already said that a wait is for a long phase */
     char own_phase[TUTTI_WHAT_TEXT]; /* phase of this rank; "": none */
-    int64_t shown_ns;                /* when far ranks were last told that this rank makes progress */
+    int64_t shown_ns;                /* time at which far ranks were last told that this rank makes progress */
     int only;                        /* 1 + the only rank whose ring wakes this rank; 0: every ring does */
     int64_t last_watch_ns;           /* when this rank last checked the sockets */
 
@@ -199,7 +199,7 @@ struct tutti_group {
     struct tutti_exchange *exchanges;   /* exchanges of the group, sorted by priority, then by creation */
     const tutti_group_traffic *traffic; /* NULL: no exchange has been made yet */
     tutti_wire *wire;                   /* wire to far peers; NULL: there are none */
-    char wires[512];                    /* time at which far ranks were last told that this rank makes progress */
+    char wires[512];                    /* name of the transport, for people */
     char trials[80];                    /* time for a MiB that 'auto' measured over each wire: "tcp 0.14 ms, ucx 0.29
                                          * ms"; "": nothing */
     char untaken[200];                  /* a wire that is installed but did not open, with the reason: "ucx: why"; "":

@@ -160,7 +160,7 @@ static void end_sleep(tutti_driver *d)
     uint64_t rings;
     atomic_store(&d->asleep, false);
     (void)!read(d->wake, &rings, sizeof rings);
-    if (d->owner_drives) return; /* the doorbell and `asleep` are the owner's now */
+    if (d->owner_drives) return; /* the doorbell and `asleep` belong to the owner now */
     atomic_store(&g->peers[g->rank].board->asleep, 0);
     (void)!read(g->peers[g->rank].bell, &rings, sizeof rings);
 }

@@ -195,7 +195,7 @@ void tutti_group_handle(tutti_group *g, int from, const tutti_mesh_message *m, i
     case TUTTI_MESH_DUMP: tutti_group_dump_asked(g, m->words); break;
     case TUTTI_MESH_WAITING: p->waiting_ns = tutti_clock_ns(); break;
     case TUTTI_MESH_PROGRESS: tutti_group_take_report(p, m->words); break;
-    case TUTTI_MESH_PULSE: break; /* the message counts as news, like every message, below */
+    case TUTTI_MESH_PULSE: break; /* its arrival alone is news: see below */
     case TUTTI_MESH_HELLO: break;
     }
     if (fd >= 0 && !keep) close(fd);
@@ -228,7 +228,7 @@ static void look_at_abort(tutti_group *g)
     if (!atomic_load(&g->aborted) || g->failed) return;
     pthread_mutex_lock(&g->abort_lock);
     g->culprit = -1;
-    g->failed = TUTTI_ERR_PEER; /* tutti_group_abort has told the peers */
+    g->failed = TUTTI_ERR_PEER; /* tutti_group_abort has told the peers already */
     snprintf(g->words, sizeof g->words, "%s", g->abort_words);
     pthread_mutex_unlock(&g->abort_lock);
 }

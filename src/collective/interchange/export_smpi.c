@@ -40,7 +40,7 @@ static void action(row *r, int32_t i)
     for (int32_t d = 0; d < step->ndeps; d++) wait_for(r, r->p->part.deps[step->first_dep + d]);
     if (is_message(step))
         tutti_strbuf_printf(r->out, "%d %s %d %d %lld 6\n", rank, step->kind == TUTTI_STEP_SEND ? "isend" : "irecv",
-                            /* 6 is SMPI's number for the type byte */
+                            /* SMPI's number 6 is the type byte */
                             (int)step->peer, (int)r->p->tag[i], (long long)r->p->bytes[i]);
     else if (r->p->bytes[i] > 0)
         tutti_strbuf_printf(r->out, "%d compute %lld\n", rank, (long long)r->p->bytes[i]);

@@ -115,7 +115,8 @@ void tutti_run_reset(tutti_run *run); /* resets the run to the beginning and fre
 /* ---- actions (interpret_act.c) ---- */
 /* OVER: the actor has nothing left to do */
 typedef enum { TUTTI_ACT_BLOCKED, TUTTI_ACT_DONE, TUTTI_ACT_OVER } tutti_act;
-tutti_act tutti_run_act(tutti_run *run, int32_t actor);  /* plays one action of that actor; sets run->wrong */
+tutti_act tutti_run_act(tutti_run *run, int32_t actor);  /* plays the actor's next action; sets run->wrong if it is
+                                                          * wrong */
 bool tutti_run_is_shared(tutti_run *run, int32_t actor); /* true if the order of the next action may matter */
 /* ---- callers of ranks (interpret_caller.c) ---- */
 bool tutti_run_may_end(tutti_run *run, int32_t r); /* false: a barrier lets rank r end too early; run->text says so */

@@ -129,7 +129,7 @@ static tutti_status judge_caller(reception *m, caller *c, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* Lists "rank 1, 5-9". */
+/* Lists the ranks that have not come, such as "rank 1, 5-9". */
 static void list_absent(const reception *m, tutti_strbuf *out)
 {
     const int n = m->j->hello.nranks;

@@ -12,7 +12,7 @@
 #include "maxflow.h"
 #include "packers.h"
 
-/* Returns the capacity that both directions have. */
+/* Returns the smaller of the capacities in the two directions. */
 static int64_t both(const tutti_network *g, int32_t u, int32_t v)
 {
     int64_t a = tutti_network_capacity(g, u, v), b = tutti_network_capacity(g, v, u);
@@ -50,7 +50,7 @@ static void least_partition(const int64_t *c, int32_t n, tutti_ratio rate, int32
         part[v] = v;
         memset(joined, 0, (size_t)n * sizeof *joined);
         for (int32_t u = 0; u <= v; u++)
-            if (side[u]) joined[part[u]] = true; /* the union of tight sets that meet is tight */
+            if (side[u]) joined[part[u]] = true; /* if two tight sets meet, their union is tight */
         for (int32_t u = 0; u <= v; u++)
             if (joined[part[u]]) part[u] = v;
     }

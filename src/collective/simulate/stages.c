@@ -123,7 +123,7 @@ typedef struct {
     int32_t most;
 } senders;
 
-/* at -1: the flow does not count. */
+/* at = -1: the flow does not count. */
 static void count_sender(senders *s, int32_t at, int32_t src)
 {
     if (at < 0 || s->last[at] == src + 1) return;

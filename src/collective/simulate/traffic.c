@@ -169,7 +169,7 @@ static void unit_grow(const tutti_part *part, tutti_traffic *out)
     int32_t last = 0;
     for (int32_t i = 0; i < part->nslices && out->unit; i++) {
         const int32_t of = part->slices[i].of;
-        if (of == last) continue; /* most slices of a part have one denominator */
+        if (of == last) continue; /* most slices of a part have the same denominator */
         last = of;
         out->unit = out->unit / common_divisor(out->unit, of) * of;
         if (out->unit >> MOST_BITS) out->unit = 0;

@@ -90,7 +90,8 @@ static tutti_status bind(bench *b, tutti_failure *err)
 {
     tutti_place places[MOST_INPUTS];
     tutti_status st = TUTTI_OK;
-    int64_t held = is_matrix(b) ? b->n / b->nranks + b->nranks : b->n; /* for a matrix: one row and one column */
+    /* a rank of an all-to-all holds one row and one column of blocks */
+    int64_t held = is_matrix(b) ? b->n / b->nranks + b->nranks : b->n;
     size_t bytes = (size_t)(held + 1) * sizeof(float);
     for (int k = 0; k < b->nin && !st; k++) {
         st = tutti_device_create_region(b->device, b->group, "bench input", bytes, &b->in[k], err);
@@ -327,7 +328,7 @@ tutti_status tutti_bench_exchange(tutti_group *group, const tutti_bench_case *wh
                .nranks = tutti_group_nranks(group)};
     tutti_bench_result result = {.wrong = -1};
     b.n = what->bytes / (long long)sizeof(float);
-    if (is_matrix(&b)) b.n *= b.nranks; /* the case gives the bytes of one rank's row */
+    if (is_matrix(&b)) b.n *= b.nranks; /* the case gives the bytes of one rank's row of blocks */
     if (what->collective == TUTTI_BARRIER) b.n = 0;
     tutti_status st = make_schedule(&b, result.algorithm, err);
     if (!st) st = bind(&b, err);

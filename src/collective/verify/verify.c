@@ -52,7 +52,7 @@ static bool list_request(const lister *l, const char *algorithm, const tutti_com
     if (tutti_schedule_compile(algorithm, q, &s, NULL) != TUTTI_OK) return false;
     const tutti_schedule_header *h = tutti_schedule_head(s);
     tutti_verify_case c = {.row = l->row, .request = *q, .nsteps = tutti_compile_steps(s)};
-    c.request.slots = h->slots; /* 0 if nothing is summed */
+    c.request.slots = h->slots; /* slots of the canonical sum; 0 if nothing is summed */
     snprintf(c.algorithm, sizeof c.algorithm, "%s", h->algorithm);
     bool again = is_there(l->m, &c, h);
     bool heavy = c.nsteps > TUTTI_VERIFY_STEPS, left_out = heavy && q->nranks != TUTTI_VERIFY_MOST;

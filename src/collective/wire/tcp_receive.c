@@ -79,7 +79,7 @@ static void take(tcp_connection *c, size_t n)
         if (c->to) c->to += n;
         return;
     }
-    if (c->left) { /* the rest belongs to the next head */
+    if (c->left) { /* the bytes behind the frame belong to the next head */
         n -= c->left;
         if (c->to) c->to += c->left;
         c->left = 0;
@@ -116,7 +116,7 @@ bool tutti_tcp_receive(tcp_connection *c)
         }
         bytes += (size_t)n;
         take(c, (size_t)n);
-        if ((size_t)n < wanted) break;             /* the socket was empty */
+        if ((size_t)n < wanted) break;             /* the read has emptied the socket */
         if (c->left == 0 && c->in_got == 0) break; /* the frame may have been a word, for which a thread waits */
     }
     return bytes > 0;

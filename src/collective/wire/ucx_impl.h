@@ -44,7 +44,7 @@ typedef struct {
     TUTTI_UCX_FUNCTIONS(TUTTI_LIBRARY_POINTER)
 } ucx_functions;
 
-enum { TUTTI_UCX_MESSAGE = 0 }; /* number of the one active message */
+enum { TUTTI_UCX_MESSAGE = 0 }; /* number of UCP's active message; all messages use this one */
 
 typedef enum {
     TUTTI_UCX_PUT,

@@ -42,7 +42,7 @@ typedef struct {
 
 void tutti_wire_order_land(tutti_wire_order *o, uint64_t number);
 void tutti_wire_order_add(tutti_wire_order *o, const tutti_wire_word *word);
-/* Removes the first ripe word; false: there is none. */
+/* Removes the first word whose earlier puts have all landed; false: there is none. */
 bool tutti_wire_order_take(tutti_wire_order *o, tutti_wire_word *out);
 void tutti_wire_order_release(tutti_wire_order *o);
 
@@ -71,7 +71,7 @@ tutti_wire_read *tutti_wire_reads_begin(tutti_wire_reads *reads, void *to, size_
 char *tutti_wire_reads_place(const tutti_wire_reads *reads, uint64_t number, uint64_t offset, size_t n);
 /* Notes that n bytes of the read's answer have arrived; the last of them end the read. */
 void tutti_wire_reads_arrive(tutti_wire_reads *reads, uint64_t number, size_t n);
-/* Notes that the peer has no such memory. */
+/* Notes that the peer has no memory where the read wants it. */
 void tutti_wire_reads_refuse(tutti_wire_reads *reads, uint64_t number);
 void tutti_wire_reads_release(tutti_wire_reads *reads);
 

@@ -95,7 +95,7 @@ static void look_up(tutti_image *im, int64_t stride)
 
 static void make_rgb(tutti_image *im)
 {
-    png_set_expand(im->png); /* for grey of fewer than 8 bits */
+    png_set_expand(im->png); /* grey pixels of fewer than 8 bits become bytes */
     png_set_scale_16(im->png);
     png_set_strip_alpha(im->png);
     png_set_gray_to_rgb(im->png);

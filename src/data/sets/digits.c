@@ -184,7 +184,7 @@ static void line_measure(pen_point a, pen_point b, int64_t reach, int64_t neares
 static int64_t square_root(int64_t v)
 {
     int64_t root = 0;
-    for (int64_t bit = 1024; bit; bit /= 2) /* v < 2048 * 2048: distances that carry ink */
+    for (int64_t bit = 1024; bit; bit /= 2) /* finds the square root of v < 2048 * 2048, the distances that carry ink */
         if ((root + bit) * (root + bit) <= v) root += bit;
     return root;
 }

@@ -149,7 +149,7 @@ static double number_at(const array *a, const uint8_t *at)
 static int64_t integer_at(const array *a, const uint8_t *at)
 {
     uint64_t v = 0;
-    memcpy(&v, at, (size_t)a->size); /* little-endian */
+    memcpy(&v, at, (size_t)a->size); /* numbers in files are little-endian */
     if (a->kind == 'i' && a->size < 8 && v >> (8 * a->size - 1)) return INT64_MIN;
     return v > INT32_MAX ? INT64_MIN : (int64_t)v;
 }

@@ -10,7 +10,7 @@
 
 #include "cuda_impl.h"
 
-extern const tutti_embedded_text tutti_device_texts[]; /* made by the build */
+extern const tutti_embedded_text tutti_device_texts[]; /* the build makes this array */
 
 enum { STACK = 16, THREADS = 256 };
 

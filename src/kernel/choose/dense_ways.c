@@ -161,7 +161,7 @@ double tutti_dense_tnn_seconds(const tutti_kernel *k, const tutti_kernel_request
  * is not (0.90 0.86 0.77 | 0.77 0.88 0.75). */
 static bool gemm_beats_the_library(const tutti_kernel *k, tutti_kernel_pass pass)
 {
-    enum { LEAST = 16, ENOUGH = 20, SOME = 64, MANY = 384 }; /* limits on the number of rows */
+    enum { LEAST = 16, ENOUGH = 20, SOME = 64, MANY = 384 }; /* numbers of rows (m) at which the rule changes */
     /* limits on the stride of rows, in elements, and on the number of outputs */
     enum { CLOSE = 256, APART = 512, PAGE = 1024, FAR = 16384, FEW_OUTPUTS = 100 };
     const int64_t rows = k->in[0].shape.dim[0], out = k->params[0].shape.dim[0], in = k->params[0].shape.dim[1];

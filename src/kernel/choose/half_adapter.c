@@ -64,7 +64,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     inner.precision = TUTTI_PRECISION_F32;
     tutti_status st = tutti_kernel_create(&inner, &h->inner, err);
     if (st != TUTTI_OK) return st;
-    h->inner.joint_backward = false; /* because the input gradient is rounded afterwards */
+    h->inner.joint_backward = false; /* the input gradient is rounded afterwards, so it cannot be joint */
     k->out = as_type(&h->inner.out, tutti_precision_dtype(r->precision));
     k->nparams = h->inner.nparams;
     for (int p = 0; p < k->nparams; p++) k->params[p] = h->inner.params[p];

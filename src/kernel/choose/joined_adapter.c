@@ -102,7 +102,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     k->feeds_data = first_back->feeds_data;
     k->max_dout_parts = first_back->max_dout_parts;
     for (int i = 0; i < j->nparts; i++) {
-        j->parts[i].joint_backward = false; /* because another part computes the input gradient */
+        j->parts[i].joint_backward = false; /* another part computes the input gradient, so it cannot be joint */
         if (j->parts[i].scratch_bytes > k->scratch_bytes) k->scratch_bytes = j->parts[i].scratch_bytes;
     }
     return TUTTI_OK;

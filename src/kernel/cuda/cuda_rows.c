@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const double BYTES_A_SECOND = 2e12; /* roughly the bandwidth of cards with stacked memory */
+static const double BYTES_A_SECOND = 2e12; /* bytes a second, roughly that of cards with stacked memory */
 
 bool tutti_cuda_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
 {

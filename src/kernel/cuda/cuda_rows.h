@@ -21,7 +21,7 @@ extern const tutti_kernel_row tutti_cuda_eltwise, tutti_cuda_add, tutti_cuda_con
     tutti_cuda_dropout, tutti_cuda_loss;
 extern const tutti_kernel_row tutti_cuda_norm, tutti_cuda_pool, tutti_cuda_global_pool, tutti_cuda_lrn;
 
-extern const tutti_embedded_text tutti_kernel_texts[]; /* made by the build */
+extern const tutti_embedded_text tutti_kernel_texts[]; /* the build makes this array */
 
 /* The two functions of a candidate (candidate.h). `fits`: true if the request is for a card, and all inputs are f32,
  * bf16 or f16, row-major or channels last. `seconds`: estimated from the bytes that are read and written. */

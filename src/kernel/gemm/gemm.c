@@ -11,7 +11,7 @@
 #include "gemm_impl.h"
 
 enum { MOST_SUMS = 32 * 32 };        /* sums of a register block */
-enum { LINE = 64, LINE_CELLS = 16 }; /* what a cache holds as one line: bytes, cells */
+enum { LINE = 64, LINE_CELLS = 16 }; /* a line of a cache, in bytes and in cells */
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -436,7 +436,7 @@ static const tutti_gemm_cell *find_packed(const tutti_gemm_plan *plan, tutti_gem
     const char *at =
         (const char *)packed + (one ? 0 : (size_t)product * (is_a ? plan->packed_a_bytes : plan->packed_b_bytes));
     const packed_label label = label_of(plan, which);
-    assert(memcmp(at, &label, sizeof label) == 0); /* else it was packed for another product */
+    assert(memcmp(at, &label, sizeof label) == 0); /* a packed operand must carry the label of this plan */
     return (const tutti_gemm_cell *)(const void *)(at + TUTTI_GEMM_ALIGNED);
 }
 

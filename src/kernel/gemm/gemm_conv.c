@@ -40,7 +40,7 @@ bool tutti_gemm_conv_fits(const tutti_kernel *k, const tutti_kernel_request *r, 
     if (at->kernel != 1 || at->pad || at->groups != 1 || k->in[0].dtype != type || !tutti_gemm_multiplies(type))
         return false;
     for (int p = 0; p < k->nparams; p++)
-        if (k->params[p].layout) return false; /* the parameter has the order of another row */
+        if (k->params[p].layout) return false; /* the parameter already has the order of another row */
     return (order == TUTTI_ORDER_NHWC || (order == TUTTI_ORDER_NCHW && at->stride == 1)) && r->order == order;
 }
 

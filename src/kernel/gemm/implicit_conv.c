@@ -63,7 +63,7 @@ static bool is_written(const tutti_blocks *b, const tutti_gemm_row *row)
     return b->nblocks == 1 || b->block % row->vector == 0;
 }
 
-/* Finds the orders of input and output. The output takes the request's order, or that of the input. */
+/* Finds the orders of input and output. The output takes the request's order, or the input's. */
 static bool orders_of(const tutti_kernel *k, const tutti_kernel_request *r, tutti_blocks *in, tutti_blocks *out,
                       tutti_layout *layout, tutti_value *v)
 {
@@ -271,7 +271,7 @@ static void order_weights(tutti_kernel *k, const tutti_kernel_request *r)
         (tutti_layout){.stride = {s->window, 1, dim[3] * dim[1], dim[1]}, .padded = {dim[0], dim[1], dim[2], dim[3]}};
     tutti_param_desc wanted = *p;
     wanted.layout = &s->weights_layout, wanted.elements = count;
-    const bool alike = dim[1] == 1 || dim[2] * dim[3] == 1; /* row-major is the wanted order then */
+    const bool alike = dim[1] == 1 || dim[2] * dim[3] == 1; /* in these cases row-major is the wanted order, too */
     if (r->training && !r->params_as && s->type == TUTTI_F32 && !alike) *p = wanted;
     s->is_direct = (alike && !p->layout) || tutti_param_order_hash(p) == tutti_param_order_hash(&wanted);
     s->sums_at = k->scratch_bytes;

@@ -194,7 +194,7 @@ static void take_running(const tutti_norm_pass *p, int64_t panel, const tutti_no
     const run *r = p->owner;
     const tutti_batch_norm_attrs *attrs = r->k->attrs;
     const channels at = channels_of(p, panel);
-    float *rstd = p->channels[TUTTI_NORM_TILT]; /* a table that forward does not use otherwise */
+    float *rstd = p->channels[TUTTI_NORM_TILT]; /* this table is free in the forward pass */
     (void)l;
     for (int64_t ch = at.first; ch < at.end; ch++) {
         const bool is = ch < at.known;

@@ -89,7 +89,7 @@ static void build_backward(tutti_onednn_state *s, dense_desc *d)
 static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
     const tutti_dense_attrs *at = k->attrs;
-    if (k->params[0].layout) /* half_adapter.c computes it then */
+    if (k->params[0].layout) /* half_adapter.c computes the pass in this case */
         return tutti_fail(err, TUTTI_ERR_USAGE, "weights of op %s lie in an order that bf16 does not read",
                           k->op->name);
     tutti_onednn_state *s = tutti_onednn_open(k, r->nthreads);

@@ -21,6 +21,6 @@ void tutti_library_multiply(const tutti_library_product *p)
         dnnl_sgemm(p->a_turned ? 'T' : 'N', p->b_turned ? 'T' : 'N', p->m, p->n, p->k, 1, p->a,
                    p->a_turned ? p->m : p->k, p->b, p->b_turned ? p->k : p->n, p->adds ? 1 : 0, p->c, p->n);
     tutti_signals_release(&before);
-    assert(status == dnnl_success); /* only wrong arguments make it fail */
+    assert(status == dnnl_success); /* the call fails only if its arguments are wrong */
     (void)status;
 }

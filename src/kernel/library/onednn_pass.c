@@ -411,7 +411,7 @@ static void run_steps(const tutti_onednn_state *s, const tutti_onednn_pass *pass
         dnnl_status_t status = dnnl_primitive_execute(step->primitive, s->stream, step->nargs, step->args);
         if (step->holds_signals) tutti_signals_release(&before);
         if (status == dnnl_out_of_memory) tutti_no_memory(0); /* the library takes some of its scratch only now */
-        assert(status == dnnl_success);                       /* every other failure would have come at create */
+        assert(status == dnnl_success);                       /* every other failure would have appeared at create */
     }
 }
 

@@ -56,7 +56,7 @@ static int params(const void *attrs, const tutti_shape *in, tutti_param_desc *ou
 static double flops(const void *attrs, const tutti_shape *in, const tutti_shape *out)
 {
     (void)attrs, (void)in;
-    return 8 * (double)tutti_shape_count(out); /* mean 1, variance 3, normalise and scale 4 */
+    return 8 * (double)tutti_shape_count(out); /* operations an element: mean 1, variance 3, normalise and scale 4 */
 }
 
 /* Elements of channel c: planes of one sample are `plane` long and lie `step` apart. */

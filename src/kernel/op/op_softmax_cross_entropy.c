@@ -35,7 +35,7 @@ static tutti_status infer(const void *attrs, const tutti_shape *in, int nin, tut
 static double flops(const void *attrs, const tutti_shape *in, const tutti_shape *out)
 {
     (void)attrs, (void)out;
-    return 5 * (double)tutti_shape_count(in); /* compare, subtract, exp, add, scale */
+    return 5 * (double)tutti_shape_count(in); /* operations an element: compare, subtract, exp, add, scale */
 }
 
 static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)

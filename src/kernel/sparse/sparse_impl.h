@@ -66,7 +66,7 @@ typedef struct {
     int nvectors;
 } tutti_sparse_sum_call;
 typedef void tutti_sparse_sum_loop(const tutti_sparse_sum_call *c);
-enum { TUTTI_SPARSE_SUM_VECTORS = 8 }; /* the largest number of vectors */
+enum { TUTTI_SPARSE_SUM_VECTORS = 8 }; /* the largest nvectors of tutti_sparse_sum_call */
 
 /* Adds to the weights' gradient of one channel from the channel's list of n numbers. The gradient of weight (i, j), at
  * i * row_step + j * step, gets each number v times the vectors of dout i rows and j positions before v's place. */
@@ -81,7 +81,7 @@ typedef struct {
     int nvectors;
 } tutti_sparse_weight_call;
 typedef void tutti_sparse_weight_loop(const tutti_sparse_weight_call *c);
-enum { TUTTI_SPARSE_WEIGHT_VECTORS = 2 }; /* the largest number of vectors */
+enum { TUTTI_SPARSE_WEIGHT_VECTORS = 2 }; /* the largest nvectors of tutti_sparse_weight_call */
 
 /* Computes the sums of n positions begin, begin + step, ... of a row of lists. The sum of a listed number is the
  * product of its channel's weights with `taps` positions of dout. For the first position these begin at `first`, for

@@ -25,7 +25,7 @@ enum {
  * and sweeps are repeated. A later sweep leaves out ways that took more than this factor of the shortest time. */
 static const double WORTH[SWEEPS] = {INFINITY, 2, 1.1};
 static const uint64_t SEED = 29;
-static const double USUAL_PRODUCTS = 2147483648.0; /* this is 2^31 */
+static const double USUAL_PRODUCTS = 2147483648.0; /* products m n k of a usual size, 2^31 */
 
 /* ---- sizes ---- */
 

@@ -150,7 +150,7 @@ double tutti_winograd5_seconds(const tutti_kernel *k, const tutti_kernel_request
     if (!plan(&tutti_winograd_five, k, r, &out, &layout, &w) || w.pad > MOST_PAD) return -1;
     const int64_t width = w.row->width, in = w.in.channels, to = w.out.channels;
     if (tutti_winograd5_block_bytes(&w) > MOST_BYTES) return -1;
-    const bool back = pass == TUTTI_PASS_DATA; /* in the input's gradient the inputs lie across lanes */
+    const bool back = pass == TUTTI_PASS_DATA; /* for the input's gradient the inputs lie across lanes */
     const int64_t products = back ? rounded_up(in, width / 2) * to : in * rounded_up(to, width / 2),
                   moved = rounded_up(in, width) + rounded_up(to, width), tiles = w.out.batch * w.down * w.right,
                   blocks = (w.out.batch + w.samples - 1) / w.samples;

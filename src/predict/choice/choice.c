@@ -12,7 +12,7 @@
 #include "choice_impl.h"
 #include "contestants.h"
 
-static const double ROUNDING = 1e-3; /* smaller gains count as equal */
+static const double ROUNDING = 1e-3; /* gains below this part of the step count as equal */
 enum { MODES = 3, FINISHED = 4, LEAST_BUCKET = 1 << 18, ROUGH = 4 };
 
 typedef struct {
@@ -265,7 +265,7 @@ static tutti_status find(search *s, bool brief, tutti_failure *err)
     tutti_status st = make_base(s, err);
     if (st || brief || tutti_plan_is_async(s->base)) return st;
     if (!tutti_plan_is_between_all(s->base) && !s->q->graph->nsplit) return st;
-    rule = *s->out; /* the rule has no cut */
+    rule = *s->out; /* the choice by the rule has no cut */
     tutti_contestants_find(s->q, s->base, s->memory, &ways);
     play_ways(s, &ways);
     s->out->nsimulated = ways.nsimulated;

@@ -58,7 +58,7 @@ typedef struct {
     double margin;               /* a part of the step (0.01 = 1 %): a smaller gain does not replace the fixed rule */
     int most_fan_in;             /* excludes algorithms by which more than this number of ranks send to one rank of
                                   * another host at a time; 0: no limit */
-    tutti_choice_memory *memory; /* answers that are kept for the next question; NULL: nothing is kept */
+    tutti_choice_memory *memory; /* schedules and times that are kept for the next question; NULL: nothing is kept */
 } tutti_choice_question;
 
 typedef struct {

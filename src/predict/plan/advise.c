@@ -11,7 +11,7 @@
 #include "../../job/job_fields.h"
 
 enum { MOST_SAMPLES = 1 << 16 };
-static const double ROUNDING = 1e-3; /* smaller gains count as equal */
+static const double ROUNDING = 1e-3; /* gains below this part of the step count as equal */
 
 /* ---- one prediction with other values of keys ---- */
 

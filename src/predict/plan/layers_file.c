@@ -10,7 +10,7 @@
 #include "../profile/profile.h"
 #include "planning_parts.h"
 
-static const double MOST_NS = 1e17; /* more than three years */
+static const double MOST_NS = 1e17; /* nanoseconds; more than three years */
 
 static tutti_status find_schedule(const char *name, const tutti_step_schedule **out, tutti_failure *err)
 {

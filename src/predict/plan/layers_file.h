@@ -22,7 +22,7 @@ typedef struct {
     double speed;  /* factor by which computing is faster than in the file */
     int n;
     tutti_layers_answer at[TUTTI_PREDICT_MAX_RANKS];
-    tutti_predict_answers plan; /* answers to questions about a whole run */
+    tutti_predict_answers plan; /* questions about a whole run, with their answers */
     /* the answer */
     const tutti_step_schedule *schedule;
     tutti_step_exchange exchange;

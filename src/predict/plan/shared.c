@@ -8,7 +8,7 @@
 #include "../play/timeline.h"
 #include "planning_parts.h"
 
-static const double GAIN = 0.02; /* smaller gains are not mentioned */
+static const double GAIN = 0.02; /* gains below this part of the step are not mentioned */
 
 /* ---- predicting the job with other keys ---- */
 

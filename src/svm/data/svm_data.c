@@ -22,7 +22,7 @@ static tutti_status read_label(const char **p, const tutti_svm_reading *how, dou
                           INT32_MAX);
     if (whole != *label && !how->lenient)
         return tutti_fail(err, TUTTI_ERR_DATA, "the label '%s' is not a whole number (--lenient cuts it)", word.text);
-    *label = whole + 0.0; /* avoids -0 */
+    *label = whole + 0.0; /* makes 0 of -0 */
     return TUTTI_OK;
 }
 

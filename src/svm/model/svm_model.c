@@ -67,7 +67,8 @@ static void add_vector(tutti_strbuf *sb, const tutti_svm_model *m, int64_t v)
     }
     const int64_t begin = m->sv.start[v];
     if (m->kernel.type == TUTTI_SVM_PRECOMPUTED)
-        tutti_strbuf_printf(sb, "0:%d ", (int)m->sv.value[begin]); /* the number of the row is enough */
+        /* for a precomputed kernel, a support vector is only the number of its row */
+        tutti_strbuf_printf(sb, "0:%d ", (int)m->sv.value[begin]);
     else
         for (int64_t i = begin; i < m->sv.start[v + 1]; i++) add_entry(sb, m->sv.index[i], m->sv.value[i]);
     tutti_strbuf_puts(sb, "\n");

@@ -275,7 +275,7 @@ tutti_status tutti_svm_set_optimise(tutti_svm_solver *s, double until, int64_t m
     state->stalled = lower > STEP * state->lowered ? 0 : state->stalled + 1;
     state->lowered += lower;
     tutti_svm_charge(&s->e->account, TUTTI_SVM_ALIKE);
-    if (n < state->active) { /* else the set contains all samples to update */
+    if (n < state->active) { /* otherwise the set contains all samples that need an update */
         const tutti_svm_rows sources = tutti_svm_store_sources(&s->store);
         tutti_svm_update(s, &sources, nchanged);
     }

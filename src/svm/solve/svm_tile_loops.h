@@ -80,7 +80,7 @@ INLINE numbers kernel_of(const tutti_svm_kernel *k, tutti_svm_kernel_type type, 
 
 typedef struct {
     numbers of[GROUPS];
-} block; /* a value for each source */
+} block; /* one value for each source */
 
 /* Entries of a target row: slots and factors. */
 typedef struct {
@@ -176,7 +176,7 @@ INLINE entries entries_below(const tutti_svm_rows *rows, int64_t at, int64_t end
 {
     int64_t n = 0;
     if (at < end && rows->index[at] < limit) {
-        const int64_t most = limit - rows->index[at]; /* reached if no feature is missing */
+        const int64_t most = limit - rows->index[at]; /* number of entries if no feature is missing */
         if (at + most <= end && rows->index[at + most - 1] < limit)
             n = most;
         else

@@ -12,7 +12,7 @@
 #include "svm_context.h"
 
 enum {
-    ENTRIES = 32,       /* mean entries of a row from which on kernel rows may be kept */
+    ENTRIES = 32,       /* kernel rows may be kept if rows have at least this number of entries on the mean */
     WORTH = 12,         /* kernel rows are kept if the share of them that has room, times the mean entries of a row, is
                          * at least this */
     STAGE = 128,        /* number of targets whose values are computed at once */

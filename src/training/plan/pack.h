@@ -8,7 +8,7 @@
 
 typedef struct {
     int64_t bytes, offset; /* offset: the result, a multiple of 64 */
-    int first, last;       /* numbers of the first and last node that use the block, both included */
+    int first, last;       /* life time: first and last use, both included */
 } tutti_block;
 
 /* Sets the offsets and returns the bytes of the arena. Time: O(n^2) for n blocks, several times that where n is

@@ -117,7 +117,7 @@ static void sums_to_root(const direct *d, int32_t made)
     }
 }
 
-/* Receives every rank's slice into out. */
+/* Receives every rank's slice into the output. */
 static void gather_recvs(const direct *d, int32_t stage, uint32_t hint)
 {
     const tutti_message recv = {.sequence = 1, .stage = stage, .hint = hint, .when = TUTTI_WHEN_FREE};

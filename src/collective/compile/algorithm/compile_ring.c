@@ -18,7 +18,7 @@ typedef struct {
     const tutti_compile_request *q;
     tutti_part_builder *b;
     int32_t r, p, next, before;
-    int32_t last; /* number of all steps; only the message of the last step is acknowledged */
+    int32_t last; /* number of all steps; the message of the last step is acknowledged */
 } ring;
 
 static uint32_t hint(const ring *g, int32_t step)

@@ -67,7 +67,7 @@ static tutti_slice chunk(const tutti_tree *t, int32_t rank, int32_t buffer, int3
     return tutti_slice_at(rank, buffer, t->first + k, 1, t->of);
 }
 
-/* Returns the buffer in which a rank sums. */
+/* Returns the number of the buffer in which a rank sums. */
 static int32_t sums(const tutti_tree *t, int32_t rank, const tutti_tree_place *place)
 {
     return keeps_sum(t, place) ? first_scratch(t, rank) : tutti_compile_out(t->q, rank);
@@ -129,7 +129,7 @@ static int32_t add_level(const tutti_tree *t, int32_t k, int32_t from, int32_t t
     tutti_step reduce = tutti_local_step(TUTTI_STEP_REDUCE, recv.sequence, stage, when);
     int32_t made = tutti_part_step(t->b, &reduce);
     tutti_balance tree = {0};
-    bool added = false; /* this rank's own value is in the sum */
+    bool added = false; /* true once this rank's own value is in the sum */
     for (int32_t i = from; i <= to; i++) {
         bool last = added ? i == to - 1 : i == to;
         if (!added && (i == to || own->children[i].rank > t->r)) {

@@ -62,7 +62,7 @@ static bool cost_parameter_servers(tutti_collective c, int32_t p, const int32_t 
 static bool cost_one_shot(tutti_collective c, int32_t p, const int32_t *param, cost *out)
 {
     (void)param;
-    *out = (cost){1, p - 1, p, p - 1}; /* additions, and the copy into scratch */
+    *out = (cost){1, p - 1, p, p - 1}; /* the additions, and the copy into scratch */
     return c == TUTTI_ALLREDUCE;
 }
 
@@ -141,7 +141,8 @@ static bool cost_split_rail(tutti_collective c, int32_t p, const int32_t *param,
     cost reduce = plus(ring_scatter(k, 1), ring_scatter(ngroups, 1.0 / k));
     cost gather = plus(ring_gather(k, 1), ring_gather(ngroups, 1.0 / k));
     *out = c == TUTTI_ALLREDUCE ? plus(reduce, gather) : c == TUTTI_REDUCE_SCATTER ? reduce : gather;
-    if (c != TUTTI_ALLREDUCE) out->nmessages += (k - 1) * (ngroups - 1); /* a share in the group is ngroups slices */
+    /* a share of the group consists of ngroups slices */
+    if (c != TUTTI_ALLREDUCE) out->nmessages += (k - 1) * (ngroups - 1);
     return c <= TUTTI_ALL_GATHER;
 }
 
@@ -321,7 +322,8 @@ static bool cost_double_tree(tutti_collective c, int32_t p, const int32_t *param
     *out = (cost){.nsteps = 2 * nlevels + nchunks - 1, .added = once.added};
     for (int32_t s = 0; s < (int32_t)out->nsteps; s++) out->nmessages += double_tree_chunks(s, nlevels, nchunks);
     out->bytes = out->nmessages / (2 * nchunks);
-    return c == TUTTI_ALLREDUCE && !(p & (p - 1)); /* otherwise leaves lie on two levels: no closed form */
+    return c == TUTTI_ALLREDUCE && !(p & (p - 1)); /* otherwise leaves lie on two levels, for which there is no closed
+                                                    * form */
 }
 
 static const struct {

@@ -215,7 +215,7 @@ static bool play(events *e, double *rank_s)
     for (int32_t r = 0; r < e->p->head->nranks; r++) rank_go(e, r, rank_s);
     bool goes_on = true;
     while (goes_on && (e->nopen || e->nover)) {
-        for (int32_t i = 0; i < e->nover; i++) { /* nover grows while ranks go on */
+        for (int32_t i = 0; i < e->nover; i++) { /* nover grows while ranks continue */
             const ended of = e->over[i];
             tutti_actor_player_ended(&e->players[of.rank], of.tag, e->now);
             rank_go(e, of.rank, rank_s);

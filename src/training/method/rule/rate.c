@@ -19,7 +19,7 @@ static double fall(const tutti_rate *r, double done)
 double tutti_rate_largest(const tutti_rate *r)
 {
     const bool falls = r->kind == TUTTI_RATE_POLY || r->kind == TUTTI_RATE_COSINE;
-    double largest = r->lr; /* gamma is at most 1 */
+    double largest = r->lr; /* gamma is at most 1, so no later rate exceeds lr */
     if (r->warmup_epochs > 0) largest = fmax(largest, r->warmup_lr);
     return falls ? fmax(largest, r->end_lr) : largest;
 }

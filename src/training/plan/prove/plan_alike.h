@@ -82,7 +82,7 @@ typedef struct {
     uint64_t *keys;
     int nkeys, capacity;
     tutti_failure *err;           /* gets the counter-example of a class that is refused; NULL = no class is refused */
-    bool is_refuted;              /* a class was refused */
+    bool is_refuted;              /* true if a class was refused by the checker */
     const tutti_headway *headway; /* gets reports that the proof goes on */
 } tutti_proved_keys;
 

@@ -200,7 +200,7 @@ static void composed_part(const void *owner, int32_t rank, tutti_part *out)
     if (c->loops)
         k.loop = c->loops[rank];
     else
-        tutti_composition_unroll(c, rank, &k.arena, &k.loop, NULL); /* the check has made sure that this cannot fail */
+        tutti_composition_unroll(c, rank, &k.arena, &k.loop, NULL); /* this cannot fail, as the check has made sure */
     add_buffers(&k);
     for (int i = 0; i < c->most_invocations; i++)
         for (int x = 0; x < c->plan->nexchanges; x++)

@@ -215,7 +215,7 @@ tutti_status tutti_evaluator_run(tutti_evaluator *e, const tutti_packed_weights 
         if (out->stopped || !tutti_headway_tell(&e->headway, out->nsamples, e->wanted)) break;
         st = run_block(e, block, w, out, err);
     }
-    d->look(d, e->counted, e->zeros, zeros_bytes(e)); /* no wait is needed: each block was waited for */
+    d->look(d, e->counted, e->zeros, zeros_bytes(e)); /* every block was waited for, so no wait is needed */
     tutti_replaced_add(&out->replaced, tutti_reader_nreplaced(e->reader, &why) - before, why);
     return st;
 }

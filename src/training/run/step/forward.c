@@ -144,7 +144,7 @@ tutti_status tutti_classifier_create(const tutti_packed_weights *w, tutti_classi
 
 int32_t tutti_classify(tutti_classifier *c, const float *sample, float *probability)
 {
-    const int32_t label = 0; /* the loss is not used */
+    const int32_t label = 0; /* any label will do, because the loss is not used */
     float loss;
     int32_t correct, predicted;
     const tutti_forward_run_args a = {c->w.weights, c->w.param_offset, sample, &label, c->memory, NULL, NULL};

@@ -58,7 +58,7 @@ void tutti_split_move(tutti_stepping *s, const tutti_node *node, const tutti_ker
         w.to = activations->din[0];
         tutti_step_launch(s, TUTTI_WORK_FROM_PLAIN, &w);
         break;
-    case TUTTI_HOP_GATHER_INPUTS: /* an exchange does this hop's work */
+    case TUTTI_HOP_GATHER_INPUTS: /* an exchange, not a copy, does the work of these hops */
     case TUTTI_HOP_SWAP_OUTPUTS:
     case TUTTI_HOP_SWAP_GRADS:
     case TUTTI_HOP_SUM_GRADS:

@@ -179,7 +179,7 @@ static bool play_actions(stand_in *s, const tutti_update_step *update)
             if (a->exchange == push) tutti_visits_bring_end(own->visits), end_turn(s);
         } else {
             while (i + n < l->nactions && !may_wait_for(&l->actions[i + n])) n++;
-            if (tutti_step_play_served(own, update, a, n, NULL)) return false; /* the group holds the failure */
+            if (tutti_step_play_served(own, update, a, n, NULL)) return false; /* the group keeps the failure */
         }
     }
     return true;

@@ -55,7 +55,7 @@ int64_t tutti_visitor_deal(tutti_visitor *v);
 void tutti_visitor_ask_ahead(tutti_visitor *v, double loss);
 /* Asks, unless it has asked ahead, and waits for the answer. TUTTI_ERR_PEER as in a wait for an exchange. */
 tutti_status tutti_visitor_begin(tutti_visitor *v, int64_t share, bool *may, tutti_failure *err);
-/* Sets what the next ask reports. */
+/* Notes for the next ask that the share has ended, and with which loss. */
 void tutti_visitor_end(tutti_visitor *v, double loss);
 void tutti_visitor_want_end(tutti_visitor *v);
 

@@ -106,7 +106,7 @@ tutti_status tutti_visits_write(const tutti_visits *v, const char *path, tutti_f
 int64_t tutti_visits_count(const tutti_visits *v);
 
 /* For this rank's visits: how many visits of other ranks came between two of its own. */
-enum { TUTTI_STALENESS_BINS = 17 }; /* last bin: 16 or more */
+enum { TUTTI_STALENESS_BINS = 17 }; /* number of bins of staleness; the last bin counts 16 or more */
 typedef struct {
     int64_t nvisits, sum, most;
     int64_t bin[TUTTI_STALENESS_BINS];
