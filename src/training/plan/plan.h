@@ -33,6 +33,7 @@
 #include "../graph/graph.h"
 #include "action/action.h"
 #include "costs.h"
+#include "placement.h"
 #include "tutti/schedule.h"
 #include "tutti/types.h"
 
@@ -56,11 +57,15 @@ enum { TUTTI_PLAN_OWN = 2 };
 /* The functions by which a method writes a plan: plan_builder.h. */
 typedef struct tutti_emitter tutti_emitter;
 
-/* Schedules that several plans share while they are compared; the plans have the same configuration and hosts.
- * Zero-initialise; release after the plans. */
+/* Schedules, and a graph's placement, that several plans share while they are compared. The plans have
+ * the same configuration and hosts. Zero-initialise; release after the plans. */
 typedef struct {
     struct tutti_shelved *list;
     int n, room;
+    /* the graph of the kept placement; NULL = none is kept. It must be set to NULL before that graph is destroyed */
+    const tutti_graph *placed_for;
+    tutti_placement placed;
+    tutti_arena arena;
 } tutti_plan_shelf;
 void tutti_plan_shelf_release(tutti_plan_shelf *shelf);
 
