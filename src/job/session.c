@@ -121,14 +121,11 @@ tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *
  * same number of ranks; NULL: none. */
 static char *find_kept(const tutti_job *job, const char *dir, int nranks)
 {
-    char *path = NULL, *text = NULL, *out = NULL;
+    char *text = dir ? tutti_checkpoint_newest_text(dir, "job.yaml") : NULL, *out = NULL;
     tutti_job *kept = NULL;
-    if (dir && !tutti_checkpoint_newest(dir, &path, NULL, NULL) && path &&
-        !tutti_checkpoint_read_text(path, "job.yaml", &text, NULL) &&
-        !tutti_job_parse("job.yaml", text, strlen(text), NULL, 0, &kept, NULL) && kept->ranks == nranks)
+    if (text && !tutti_job_parse("job.yaml", text, strlen(text), NULL, 0, &kept, NULL) && kept->ranks == nranks)
         out = tutti_job_keep(job, kept);
     tutti_job_destroy(kept);
-    free(path);
     free(text);
     return out;
 }

@@ -268,16 +268,17 @@ static tutti_status refuse_to_pretend(const tutti_train_config *c, tutti_failure
 static tutti_status look(const tutti_train_config *c, tutti_start *out, tutti_failure *err)
 {
     char *notes = NULL;
+    tutti_failure bad = {0};
     tutti_status st = tutti_file_make_dir(c->dir, err);
     if (!st) st = take_lock(c, &out->lock_fd, err);
     if (!st && c->pretended) st = refuse_to_pretend(c, err);
     if (!st && c->fresh) st = tutti_start_look_at_init(c, out, err);
     if (!st && c->fresh) st = tutti_checkpoint_remove_all(c->dir, err);
-    if (!st) st = tutti_checkpoint_newest_told(c->dir, &out->headway, &out->path, &notes, err);
+    if (!st) st = tutti_checkpoint_newest_told(c->dir, &out->headway, &out->path, &notes, &bad, err);
     if (notes) tutti_start_say(c, TUTTI_TRAIN_NOTE, notes);
     if (!st && out->path) st = check_match(out->path, c->dir, c, err);
     if (!st && out->path) st = check_data(out->path, c, err);
-    if (!st && out->path) st = tutti_checkpoint_refuse_bad(c->dir, out->path, err);
+    if (!st && out->path) st = tutti_checkpoint_refuse_bad(c->dir, &bad, err);
     if (!st && out->path) say_plan(out->path, c);
     if (!st && out->path) tutti_start_say_unread(c);
     if (!st && !out->path) st = tutti_start_look_at_init(c, out, err);
