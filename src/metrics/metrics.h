@@ -34,8 +34,8 @@ tutti_status tutti_metrics_write(tutti_metrics *m, const char *event, const tutt
 tutti_status tutti_metrics_sync(tutti_metrics *m, tutti_failure *err);
 void tutti_metrics_close(tutti_metrics *m); /* NULL is accepted */
 
-/* How the time of a run was spent, in the eight cost parts that You, Buluc and Demmel print (SC 2017, arXiv
- * 1708.02983), so that a run can be compared with the paper's tables, and three more that the paper leaves out.
+/* How the time of a run was spent, in cost parts. Eight parts are those that You, Buluc and Demmel print (SC 2017,
+ * arXiv 1708.02983), so that a run can be compared with the paper's tables. Three more parts are left out in the paper.
  *
  * The whole time between two readings of the clock is charged to one part. So the parts sum to the wall time, nothing
  * is counted twice, and time that belongs to no other part is `other`. A charge reads the clock once. Threads:

@@ -120,7 +120,7 @@ bool tutti_group_is_over(const tutti_group *group);
 /* Ends the epoch as tutti_group_abort does, with a status of the caller's. Only the owner calls it. Does nothing if the
  * epoch is over already. */
 void tutti_group_fail(tutti_group *group, tutti_status status, const char *words);
-/* Sets the deadline of later waits; returns the one before. */
+/* Sets the deadline of later waits; returns the previous deadline. */
 double tutti_group_set_deadline(tutti_group *group, double seconds);
 double tutti_group_deadline(const tutti_group *group);
 /* Sets a callback that a blocking call makes before each sleep, at least once a second. It may find out why no rank

@@ -445,8 +445,8 @@ typedef struct {
 enum { TUTTI_MAX_SLOT_RUNS = 64 };
 int tutti_plan_roots(int slots, int nranks, int rank, tutti_slot_run out[TUTTI_MAX_SLOT_RUNS]);
 
-/* Proves over consecutive steps of all ranks, from loops and lowered schedules together, that every two overlapping
- * accesses to memories, one of them a write, are ordered by happens-before, and that memories hold what the method
+/* Proves two things over consecutive steps of all ranks, from loops and lowered schedules together. If two accesses to
+ * memories overlap and one of them is a write, then one happens before the other. And memories hold what the method
  * declares. The failure is a counter-example with both accesses.
  *
  * If ranks take steps of their own, the order of their visits is unknown, so the proof covers any two visits. It shows

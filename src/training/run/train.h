@@ -180,7 +180,7 @@ typedef struct {
     void (*take)(void *arg, const tutti_answer *answer); /* called in the order of the set */
     void *arg;
 } tutti_answer_listener;
-/* Tests packed weights. listener: NULL = nobody; with a listener, a model whose loss has no classes is
+/* Tests packed weights. listener: NULL = no listener; with a listener, a model whose loss has no classes is
  * TUTTI_ERR_USAGE. */
 tutti_status tutti_evaluate(const tutti_packed_weights *w, const tutti_dataset *data,
                             const tutti_answer_listener *listener, tutti_eval_result *out, tutti_failure *err);
