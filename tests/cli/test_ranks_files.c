@@ -321,7 +321,7 @@ static void what_memory_cannot_hold_is_refused_in_words(void **state)
         "batch: 4\nsteps: 1\nkernels: reference\noptimiser: {rule: sgd, lr: 0.1}\n");
     shell("ulimit -v 250000; @ svm-train -q -m 1000 --threads 1 $/wide $/m", 1, "no memory");
     shell("ulimit -v 30000000; @ train $/two_job.yaml --ranks 1 --out $/two", 1,
-          "58826.9 MB of memory are needed and ");
+          "78434.7 MB of memory are needed and ");
 }
 
 int main(void)

@@ -65,6 +65,8 @@ static void a_dry_run_shows_job_plan_and_memory_and_leaves_nothing(void **state)
     expect(line, 0, "train_samples: 64");
     expect(line, 0, "101770 parameters");
     expect(line, 0, "memory of a rank");
+    expect(line, 0,
+           "memory of rank 0 while it saves a checkpoint: 1.22 MB more"); /* a file, and a copy with the momentum */
     expect(line, 0, "\n# sync-sgd, 2 ranks: sharded all-reduce by direct, f32\n");
     snprintf(out, sizeof out, "%s/out", f->dir);
     assert_int_not_equal(access(out, F_OK), 0);

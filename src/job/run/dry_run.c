@@ -89,6 +89,8 @@ static void show_plan(const tutti_job *job, const tutti_session *s, const tutti_
     tutti_strbuf_printf(out, "activations %.2f MB (%.2f MB if none were shared), in %s pages\n",
                         (double)p->arena_bytes / 1e6, (double)p->arena_bytes_without_sharing / 1e6,
                         tutti_pages_are_huge() ? "huge" : "small");
+    tutti_strbuf_printf(out, "# memory of rank 0 while it saves a checkpoint: %.2f MB more\n",
+                        (double)tutti_saving_bytes(p) / 1e6);
     if (tutti_session_data_bytes(data) && !strcmp(job->partition, "none")) /* otherwise the memory of the groups is
                                                                             * shown */
         tutti_strbuf_printf(out, "# memory of a host: samples %.2f MB, once for all its ranks\n",

@@ -107,12 +107,14 @@ static tutti_status save(tutti_trainer *t, tutti_failure *err)
     tutti_saving saving;
     bool is_bad = false;
     tutti_status st = tutti_step_play_between(s, TUTTI_EACH_SAVE, err);
+    if (!st) st = tutti_report_written(&t->telling, true, err); /* there is memory for one copy */
     tutti_saving_begin(s, &saving);
     if (!st) st = tutti_diverge_before_saving(&t->telling, &saving.lent, &is_bad, err);
     if (!st && !is_bad) st = tutti_saving_write(&t->keeping, s, &saving, err);
-    if (!st && !is_bad) tutti_report_saved(&t->telling);
+    if (!st && !is_bad && !saving.is_beside) tutti_report_saved(&t->telling, s->step);
     tutti_saving_end(s, &saving);
-    if (!st && s->visits) /* in a run with visits any rank may change the vectors that are being written, so all wait */
+    if (!st &&
+        s->visits) /* in a run with visits any rank may change the vectors that are written or copied: all wait */
         st = tutti_group_barrier(t->group, "checkpoint", err);
     s->asked_to_save = false;
     t->keeping.saved_s = tutti_clock_s();
@@ -140,9 +142,7 @@ static tutti_status check_memory(const tutti_stepping *s, tutti_failure *err)
     snprintf(what, sizeof what,
              "weights, gradients, states of the rule, activations and saving of %" PRId64 " rank%s on this host", here,
              here == 1 ? "" : "s");
-    if (s->config->dir && tutti_group_host_of(s->group, 0) == host) /* rank 0's host needs memory for a copy of the
-                                                                     * checkpoint */
-        saving = tutti_plan_memory_bytes(&p->memories[tutti_plan_find_memory(p, TUTTI_ROLE_WEIGHTS, 0)]);
+    if (s->config->dir && tutti_group_host_of(s->group, 0) == host) saving = tutti_saving_bytes(p);
     return tutti_memory_check(nbytes + saving, what, "use a smaller model or batch, or fewer ranks a host", err);
 }
 
@@ -170,12 +170,13 @@ static tutti_status set_up(tutti_trainer *t, tutti_failure *err)
     if (!st) st = tutti_async_create(&t->async, s, err);
     if (!st && s->step < t->config->nsteps) st = tutti_stepping_load(s, err);
     if (!st) st = make_evaluator(t, err);
-    if (!st) st = tutti_telling_open(&t->telling, s, start->path != NULL, err);
+    if (!st) st = tutti_telling_open(&t->telling, s, t->keeping.writing, start->path != NULL, err);
     return st ? st : tutti_lost_begin(&t->async, &t->telling, err);
 }
 
 static void tear_down(tutti_trainer *t)
 {
+    tutti_writing_destroy(t->keeping.writing);
     tutti_serve_destroy(t->async.serve);
     tutti_telling_close(&t->telling);
     tutti_evaluator_destroy(t->evaluator);
@@ -250,6 +251,7 @@ static tutti_status run_steps(tutti_trainer *t, tutti_failure *err)
         tutti_telling_tick(telling);
         if (!st && (s->step % c->log_every == 0 || telling->resumed_at - k->looked_s > LOOK_S))
             st = tutti_saving_check_folder(k, s, err);
+        if (!st) st = tutti_report_written(telling, false, err);
         if (!st) st = tutti_report_step(telling, err);
         if (!st) st = tell_distance(t, err);
         if (!st) st = tutti_diverge_after_step(telling, err);
@@ -359,6 +361,7 @@ tutti_status tutti_train(tutti_group *group, const tutti_train_config *config, t
     tutti_failure own = {0};
     tutti_status st = tutti_train_begin(group, config, &t.keeping.start, &own);
     if (!st) {
+        t.keeping.writing = tutti_writing_create(&t.stepping);
         st = train(&t, &result, &own);
         /* A failure of this rank alone ends the other ranks too, with its message; of a lost peer all ranks know
          * already. If the others can go on without this rank, it resigns instead, after its memory is released. */

@@ -144,6 +144,10 @@ typedef struct {
     int stop_signal;
 } tutti_train_result;
 
+/* Returns the bytes of host memory that rank 0 needs beside the plan's memories to save checkpoints: a file, and the
+ * copy from which a thread writes. Where ranks have vectors of their own there is no copy. */
+int64_t tutti_saving_bytes(const tutti_plan *plan);
+
 /* Trains. If rank 0 finds a failure for all ranks (a locked folder, another job's checkpoint, a run that has diverged),
  * the other ranks fail with an empty message, so that it is printed once. */
 tutti_status tutti_train(tutti_group *group, const tutti_train_config *config, tutti_train_result *out,

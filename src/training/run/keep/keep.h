@@ -4,6 +4,7 @@
  *   resume.c      the folder: lock, comparison of jobs, where to continue
  *   fill.c        the weights it begins with
  *   saving.c      when a run saves, and what
+ *   writing.c     a thread that writes a checkpoint while the training goes on
  *   init*.c       weights from elsewhere
  *   checkpoint*.c a checkpoint, its manifest and its tensors
  *   lent.c        copies a device's vectors to where the host reads and fills them
@@ -26,8 +27,11 @@ typedef struct {
     tutti_init *init; /* the source, opened, if rank 0 has opened it already; the other ranks have NULL */
 } tutti_start;
 
+typedef struct tutti_writing tutti_writing;
+
 typedef struct {
     tutti_start start;
+    tutti_writing *writing;   /* NULL on ranks that write no checkpoint for all */
     double saved_s, looked_s; /* times: saved_s: when all ranks last saved, or began; looked_s: when this rank last
                                * looked at the folder */
 } tutti_keeping;
@@ -63,6 +67,9 @@ tutti_status tutti_fill_weights(tutti_start *start, tutti_stepping *s, tutti_fai
  * loops can read and write, until they are given back. */
 tutti_checkpoint tutti_lent_borrow(const tutti_stepping *s, const tutti_checkpoint *there);
 void tutti_lent_give_back(const tutti_stepping *s, const tutti_checkpoint *there, tutti_checkpoint *c, bool changed);
+/* Copies the vectors of c, borrowed for `there`, to `to`, and makes c name the copies. to NULL: copies nothing. Returns
+ * the bytes that `to` must have; it must begin at a multiple of 64. */
+size_t tutti_lent_copy(const tutti_stepping *s, const tutti_checkpoint *there, tutti_checkpoint *c, char *to);
 
 /* Returns what a checkpoint must hold; the vectors are the device's. */
 tutti_checkpoint tutti_saving_of(const tutti_stepping *s);
@@ -72,15 +79,35 @@ tutti_status tutti_saving_check_folder(tutti_keeping *k, const tutti_stepping *s
 bool tutti_saving_is_wished(const tutti_keeping *k, const tutti_stepping *s);
 /* True if all ranks save after this step; the same on all ranks. */
 bool tutti_saving_is_due(const tutti_stepping *s, int64_t step);
-/* A checkpoint that is being written: its vectors do not change, and the host can read them. */
+/* A checkpoint that is being saved: its vectors do not change, and the host can read them. */
 typedef struct {
     tutti_checkpoint there, lent;
-    bool writes; /* this rank writes files */
+    bool writes;    /* this rank writes files */
+    bool is_beside; /* a thread writes them while the training goes on */
 } tutti_saving;
 void tutti_saving_begin(const tutti_stepping *s, tutti_saving *out);
-/* Collective. Writes the checkpoint; weights that are not finite need not be written. */
-tutti_status tutti_saving_write(tutti_keeping *k, const tutti_stepping *s, const tutti_saving *saving,
-                                tutti_failure *err);
+/* Collective. Writes the checkpoint, or has it written beside the training from a copy; weights that are not finite
+ * need not be written. An earlier checkpoint must have been ended (tutti_writing_end). The last checkpoint of a run and
+ * vectors that differ between ranks are written before this call returns. */
+tutti_status tutti_saving_write(tutti_keeping *k, const tutti_stepping *s, tutti_saving *saving, tutti_failure *err);
 void tutti_saving_end(const tutti_stepping *s, tutti_saving *saving);
+
+/* writing.c: the checkpoint that a thread writes while the training goes on. There is at most one, and at most one copy
+ * of the vectors. tutti_writing_create returns NULL on ranks that need none; every function but tutti_writing_start
+ * accepts NULL. `run` is borrowed until destroy. */
+tutti_writing *tutti_writing_create(const tutti_stepping *run);
+/* Copies the vectors of `saving` and starts the thread. An earlier checkpoint must have been ended. Returns false,
+ * without a checkpoint, if the system has no memory for the copy or no thread: then the caller writes. If the device
+ * does not share the host's memory, the borrowed vectors are the copy, and tutti_writing_end gives them back. */
+bool tutti_writing_start(tutti_writing *w, const tutti_saving *saving);
+/* Returns the step of the checkpoint that was started and not ended; -1 = none. */
+int64_t tutti_writing_step(const tutti_writing *w);
+/* Returns true if a checkpoint was started and not ended, and its thread has nothing more to do. */
+bool tutti_writing_is_over(tutti_writing *w);
+/* Ends the checkpoint that was started: waits for its thread, in a long phase, and returns the result of writing.
+ * Without such a checkpoint: TUTTI_OK. */
+tutti_status tutti_writing_end(tutti_writing *w, tutti_failure *err);
+/* Waits for the thread; a failure to write is lost. */
+void tutti_writing_destroy(tutti_writing *w);
 
 #endif

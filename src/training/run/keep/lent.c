@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lent.c: borrows the vectors of a checkpoint from the device while the host fills, writes or hashes them. */
+/* lent.c: borrows the vectors of a checkpoint from the device while the host fills, writes, copies or hashes them. */
+#include <string.h>
+
 #include "keep.h"
 
 /* Most vectors of a checkpoint: the weights, the rule's states, the rank's own vectors. */
@@ -42,4 +44,21 @@ void tutti_lent_give_back(const tutti_stepping *s, const tutti_checkpoint *there
     list(&from, at);
     for (int i = 0; i < n; i++)
         if (*at[i]) s->device->give_back(s->device, *at[i], *lent[i], bytes_of(s, *at[i]), changed);
+}
+
+size_t tutti_lent_copy(const tutti_stepping *s, const tutti_checkpoint *there, tutti_checkpoint *c, char *to)
+{
+    enum { ALIGNMENT = 64 };
+    tutti_checkpoint from = *there;
+    float **at[MOST], **lent[MOST];
+    const int n = list(c, lent);
+    size_t end = 0;
+    list(&from, at);
+    for (int i = 0; i < n; i++) {
+        if (!*at[i]) continue;
+        const size_t nbytes = bytes_of(s, *at[i]);
+        if (to) *lent[i] = memcpy(to + end, *lent[i], nbytes);
+        end += (nbytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    }
+    return end;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* saving.c: decides when a run saves a checkpoint, and which vectors go into it. Rank 0 writes what all ranks have;
- * every rank writes vectors that only it has. */
+ * every rank writes vectors that only it has. A thread of rank 0 writes beside the training (writing.c), except where
+ * ranks have vectors of their own: their files need an answer of every rank before the manifest is written. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -41,6 +42,21 @@ tutti_checkpoint tutti_saving_of(const tutti_stepping *s)
         }
     }
     return c;
+}
+
+int64_t tutti_saving_bytes(const tutti_plan *p)
+{
+    int64_t copy = 0, file = 0;
+    bool have_own = false;
+    for (int m = 0; m < p->nmemories; m++) {
+        const tutti_plan_memory *what = &p->memories[m];
+        const bool is_state = what->role == TUTTI_ROLE_STATE || what->role == TUTTI_ROLE_CENTRE;
+        const int64_t nbytes = tutti_plan_memory_bytes(what) / what->copies;
+        if (m == p->answer) file = nbytes;
+        if (m == p->answer || (what->is_saved && is_state && !what->differs)) copy += nbytes;
+        have_own = have_own || (m != p->answer && what->is_saved && what->differs);
+    }
+    return file + (have_own ? 0 : copy);
 }
 
 /* The run ends if its folder was removed, renamed or replaced: another run may have taken the name, and whatever this
@@ -92,6 +108,12 @@ static tutti_status save_own(tutti_keeping *k, const tutti_stepping *s, const tu
     return st;
 }
 
+/* After the last checkpoint no step follows that it could be written beside. */
+static bool is_last(const tutti_stepping *s)
+{
+    return s->step >= s->config->nsteps || s->asked_to_stop;
+}
+
 void tutti_saving_begin(const tutti_stepping *s, tutti_saving *out)
 {
     *out = (tutti_saving){.there = tutti_saving_of(s)};
@@ -100,17 +122,18 @@ void tutti_saving_begin(const tutti_stepping *s, tutti_saving *out)
     if (out->writes) tutti_group_long_phase_begin(s->group, "writes a checkpoint", "bytes of a file");
 }
 
-/* The other ranks go on while rank 0 writes. This is safe: either the vectors are rank 0's own, or no rank changes them
- * before rank 0 takes part in the next exchange. */
-tutti_status tutti_saving_write(tutti_keeping *k, const tutti_stepping *s, const tutti_saving *saving,
-                                tutti_failure *err)
+/* The other ranks go on while rank 0 writes or copies. This is safe: either the vectors are rank 0's own, or no rank
+ * changes them before rank 0 takes part in the next exchange. */
+tutti_status tutti_saving_write(tutti_keeping *k, const tutti_stepping *s, tutti_saving *saving, tutti_failure *err)
 {
     const tutti_checkpoint *c = &saving->lent;
     tutti_checkpoint_file *files = NULL;
     int nfiles = 0;
     tutti_status st = c->nown ? save_own(k, s, c, &files, &nfiles, err) : TUTTI_OK;
     if (!st && s->rank == 0) st = tutti_saving_check_folder(k, s, err);
-    if (!st && s->rank == 0)
+    const bool may_be_beside = k->writing && !c->nown && !is_last(s);
+    saving->is_beside = !st && may_be_beside && tutti_writing_start(k->writing, saving);
+    if (!st && s->rank == 0 && !saving->is_beside)
         st = tutti_checkpoint_write(s->config->dir, c, files, nfiles, s->config->checkpoint_keep, err);
     free(files);
     return st;
@@ -119,6 +142,6 @@ tutti_status tutti_saving_write(tutti_keeping *k, const tutti_stepping *s, const
 void tutti_saving_end(const tutti_stepping *s, tutti_saving *saving)
 {
     if (!saving->writes) return;
-    tutti_lent_give_back(s, &saving->there, &saving->lent, false);
+    if (!saving->is_beside || s->device->shares_host) tutti_lent_give_back(s, &saving->there, &saving->lent, false);
     tutti_group_long_phase_end(s->group);
 }

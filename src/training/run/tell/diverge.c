@@ -38,10 +38,11 @@ static void say_last_good(const tutti_telling *t, tutti_strbuf *words)
 static tutti_status diverge(tutti_telling *t, const char *what, tutti_failure *err)
 {
     tutti_strbuf words = {0};
-    tutti_status st = TUTTI_OK;
     const bool ends = !t->run->config->outlives_nan;
     if (t->has_diverged) return TUTTI_OK;
     t->has_diverged = true;
+    tutti_status st = tutti_report_written(t, true, err);
+    if (st) return st;
     tutti_strbuf_printf(&words, "step %" PRId64 ": %s: the run has diverged", t->run->step, what);
     if (t->run->rank == 0 && ends) {
         if (t->run->config->if_diverged) tutti_strbuf_printf(&words, ". %s", t->run->config->if_diverged);

@@ -13,14 +13,19 @@
 
 enum { MAX_METRICS = 16 };
 
-static void tell(const tutti_telling *t, tutti_train_event event)
+static void tell_of_step(const tutti_telling *t, int64_t step, tutti_train_event event)
 {
     const tutti_train_config *c = t->run->config;
     if (t->run->rank != 0 || !c->on_event) return;
-    event.step = t->run->step;
+    event.step = step;
     event.nsteps = c->nsteps;
-    event.epoch = (double)t->run->step / (double)c->steps_per_epoch;
+    event.epoch = (double)step / (double)c->steps_per_epoch;
     c->on_event(c->on_event_arg, &event);
+}
+
+static void tell(const tutti_telling *t, tutti_train_event event)
+{
+    tell_of_step(t, t->run->step, event);
 }
 
 static tutti_status put(const tutti_telling *t, const char *event, const tutti_metric *metrics, int n,
@@ -90,9 +95,10 @@ static tutti_status open_metrics(tutti_telling *t, bool resumed, tutti_failure *
     return st;
 }
 
-tutti_status tutti_telling_open(tutti_telling *t, const tutti_stepping *run, bool resumed, tutti_failure *err)
+tutti_status tutti_telling_open(tutti_telling *t, const tutti_stepping *run, tutti_writing *writing, bool resumed,
+                                tutti_failure *err)
 {
-    *t = (tutti_telling){.run = run, .logged_step = run->step};
+    *t = (tutti_telling){.run = run, .writing = writing, .logged_step = run->step};
     const tutti_status st = open_metrics(t, resumed, err);
     if (!st) t->tracing = tutti_tracing_create(run);
     return st;
@@ -192,9 +198,18 @@ void tutti_report_bears(const tutti_telling *t)
     tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_BEARS});
 }
 
-void tutti_report_saved(const tutti_telling *t)
+void tutti_report_saved(const tutti_telling *t, int64_t step)
 {
-    tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_SAVED, .text = t->run->config->dir});
+    tell_of_step(t, step, (tutti_train_event){.kind = TUTTI_TRAIN_SAVED, .text = t->run->config->dir});
+}
+
+tutti_status tutti_report_written(const tutti_telling *t, bool waits, tutti_failure *err)
+{
+    const int64_t step = tutti_writing_step(t->writing);
+    if (step < 0 || (!waits && !tutti_writing_is_over(t->writing))) return TUTTI_OK;
+    const tutti_status st = tutti_writing_end(t->writing, err);
+    if (!st) tutti_report_saved(t, step);
+    return st;
 }
 
 void tutti_report_traced(const tutti_telling *t, int64_t first, int64_t last)

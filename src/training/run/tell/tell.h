@@ -19,6 +19,7 @@ struct tutti_tracing;
 
 typedef struct {
     const tutti_stepping *run;      /* the run that is reported */
+    tutti_writing *writing;         /* the checkpoint that is written beside it; NULL = none ever is */
     tutti_metrics *metrics;         /* the file metrics.jsonl; NULL except on rank 0 of a run with a folder */
     tutti_tensorboard *tensorboard; /* TensorBoard's event files; NULL = off */
     struct tutti_tracing *tracing;  /* traces of steps; NULL = off */
@@ -31,8 +32,10 @@ typedef struct {
     bool has_odd_test; /* a test's loss was not finite although the weights are; that was reported */
 } tutti_telling;
 
-/* Opens the metrics and the trace at the step where the run stands. resumed: the run was resumed. */
-tutti_status tutti_telling_open(tutti_telling *t, const tutti_stepping *run, bool resumed, tutti_failure *err);
+/* Opens the metrics and the trace at the step where the run stands. writing: see tutti_telling; borrowed until close.
+ * resumed: the run was resumed. */
+tutti_status tutti_telling_open(tutti_telling *t, const tutti_stepping *run, tutti_writing *writing, bool resumed,
+                                tutti_failure *err);
 void tutti_telling_close(tutti_telling *t);
 void tutti_telling_resume(tutti_telling *t); /* time counts as training from now on */
 void tutti_telling_tick(tutti_telling *t);   /* time up to now was training */
@@ -64,7 +67,10 @@ tutti_status tutti_report_visits(const tutti_telling *t, const tutti_staleness *
                                  tutti_failure *err);
 tutti_status tutti_report_lost(const tutti_telling *t, int rank, int64_t played, const char *text, tutti_failure *err);
 void tutti_report_bears(const tutti_telling *t);
-void tutti_report_saved(const tutti_telling *t);
+void tutti_report_saved(const tutti_telling *t, int64_t step); /* reports that the checkpoint of `step` is on disk */
+/* Ends the checkpoint that is written beside the training, if there is one, and reports it. waits false: only if its
+ * thread has nothing more to do. Returns the failure to write it. Call it before the checkpoints are listed. */
+tutti_status tutti_report_written(const tutti_telling *t, bool waits, tutti_failure *err);
 void tutti_report_traced(const tutti_telling *t, int64_t first, int64_t last);
 /* Reports how long each part of the run took, as mean over all ranks. served: seconds that rank 0 spent for workers of
  * other hosts, in sum. */

@@ -81,6 +81,7 @@ static tutti_status play_shares(tutti_async *a, tutti_stepping *s, const tutti_k
             s->asked_to_save = true;
             tutti_visits_ask_to_save(s->visits);
         }
+        if (!st) st = tutti_report_written(t, false, err);
         if (!st) st = report_on_the_way(a, s, t, stop, err);
     }
     return st;
