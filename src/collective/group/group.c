@@ -95,6 +95,11 @@ int tutti_group_nranks(const tutti_group *group)
     return group->nranks;
 }
 
+uint32_t tutti_group_epoch(const tutti_group *group)
+{
+    return group->epoch;
+}
+
 int tutti_group_host_of(const tutti_group *group, int rank)
 {
     return group->hosts[rank];

@@ -35,6 +35,8 @@ void tutti_group_abort(tutti_group *group, const char *words);
 
 int tutti_group_rank(const tutti_group *group);
 int tutti_group_nranks(const tutti_group *group);
+/* Returns the number of the group's epoch: 1, and one more each time that ranks have joined again in its place. */
+uint32_t tutti_group_epoch(const tutti_group *group);
 /* Return the cores that the ranks of this machine have together (the union of their affinity masks, within quotas,
  * unless the config gave a number), and how many ranks share them. */
 int tutti_group_ncores(const tutti_group *group);
@@ -120,7 +122,7 @@ bool tutti_group_is_over(const tutti_group *group);
 /* Ends the epoch as tutti_group_abort does, with a status of the caller's. Only the owner calls it. Does nothing if the
  * epoch is over already. */
 void tutti_group_fail(tutti_group *group, tutti_status status, const char *words);
-/* Sets the deadline of later waits; returns the previous deadline. */
+/* Sets the deadline of later waits; returns the one before. */
 double tutti_group_set_deadline(tutti_group *group, double seconds);
 double tutti_group_deadline(const tutti_group *group);
 /* Sets a callback that a blocking call makes before each sleep, at least once a second. It may find out why no rank

@@ -14,7 +14,7 @@
 #include "join_impl.h"
 #include "open_files.h"
 
-static const double TELL_AGAIN_S = 15, MOST_GAP_S = 1.5;
+static const double TELL_AGAIN_S = 15, MOST_GAP_S = 1.5, GIVES_UP_S = 0.02;
 
 void tutti_join_begin_wait(tutti_joining *j, double tell_after_s)
 {
@@ -24,11 +24,18 @@ void tutti_join_begin_wait(tutti_joining *j, double tell_after_s)
     j->looked_at = now;
 }
 
+bool tutti_join_is_given_up(const tutti_joining *j)
+{
+    const tutti_group_config *c = j->config;
+    return c->gives_up && c->gives_up(c->gives_up_arg);
+}
+
 /* No rank sleeps for longer than a second: a longer gap is time in which this process itself stood still, and extends
  * the deadline. */
 bool tutti_join_is_late(tutti_joining *j)
 {
     const double now = tutti_clock_s(), gap = now - j->looked_at;
+    if (tutti_join_is_given_up(j)) return true;
     if (gap > MOST_GAP_S) j->until += gap - MOST_GAP_S, j->tell_at += gap - MOST_GAP_S;
     j->looked_at = now;
     return now >= j->until;
@@ -37,7 +44,8 @@ bool tutti_join_is_late(tutti_joining *j)
 int tutti_join_slice_ms(const tutti_joining *j)
 {
     const double now = tutti_clock_s(), next = j->tell_at < j->until ? j->tell_at : j->until, left = next - now;
-    return left < 0 ? 0 : left < 1 ? (int)(left * 1e3) + 1 : 1000;
+    const double most = j->config->gives_up ? GIVES_UP_S : 1;
+    return left < 0 ? 0 : (int)((left < most ? left : most) * 1e3) + 1;
 }
 
 bool tutti_join_is_time_to_tell(tutti_joining *j)

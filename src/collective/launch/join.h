@@ -31,6 +31,10 @@ typedef struct {
      * s; may be NULL. */
     void (*notice)(void *arg, const char *words);
     void *notice_arg;
+    /* Join calls it several times a second: true ends the wait for other ranks, as if the deadline had passed. NULL:
+     * join waits until the deadline. */
+    bool (*gives_up)(void *arg);
+    void *gives_up_arg;
     struct tutti_pmix *pmix; /* open connection to a PMIx launcher, until tutti_group_config_end; else NULL */
 } tutti_group_config;
 

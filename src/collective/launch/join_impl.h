@@ -65,6 +65,8 @@ typedef struct {
 void tutti_join_begin_wait(tutti_joining *j, double tell_after_s);
 /* Returns true if the deadline has passed; ask at least once a second. */
 bool tutti_join_is_late(tutti_joining *j);
+/* Returns true if the configuration's gives_up ends the wait. */
+bool tutti_join_is_given_up(const tutti_joining *j);
 /* Returns the milliseconds to sleep until the deadline or the next notice, at most a second. */
 int tutti_join_slice_ms(const tutti_joining *j);
 /* Returns true if the config has a notice and it is due; the next one is then due a while later. */

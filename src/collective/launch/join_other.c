@@ -80,7 +80,8 @@ static int try_zero(tutti_joining *j, addresses *a, int *problem)
         look_up(j, a);
         const int fd = a->list ? connect_once(a->list, (int)(1e3 * CONNECT_S)) : -1;
         *problem = a->list ? errno : 0;
-        if (fd >= 0 || tutti_clock_s() >= j->until || tutti_open_files_is_limit(*problem)) return fd;
+        if (fd >= 0 || tutti_clock_s() >= j->until || tutti_join_is_given_up(j) || tutti_open_files_is_limit(*problem))
+            return fd;
         tell_unreached(j, *problem ? strerror(*problem) : gai_strerror(a->problem));
         tutti_clock_sleep_s(0.01);
     }
@@ -107,13 +108,12 @@ static tutti_status call_zero(tutti_joining *j, int *out, tutti_failure *err)
  * better which rank is missing. */
 static int await_answer(tutti_joining *j, int fd, tutti_frame *f)
 {
-    enum { SLICE_MS = 1000 };
     int got;
     j->until += 2;
     j->looked_at = tutti_clock_s();
     while ((got = tutti_frame_read(fd, f, TUTTI_HELLO_MAX)) == 0) {
         struct pollfd wait = {.fd = fd, .events = POLLIN};
-        if (tutti_join_is_late(j) || (poll(&wait, 1, SLICE_MS) < 0 && errno != EINTR)) break;
+        if (tutti_join_is_late(j) || (poll(&wait, 1, tutti_join_slice_ms(j)) < 0 && errno != EINTR)) break;
     }
     return got;
 }

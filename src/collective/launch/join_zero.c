@@ -108,7 +108,7 @@ static bool is_ours(const reception *m, caller *c)
     return false;
 }
 
-/* Judges a whole hello. Returns a refusal in err, but drops a caller of another job at once. */
+/* Judges a whole hello. Returns a refusal in err, but drops strangers at once. */
 static tutti_status judge_caller(reception *m, caller *c, tutti_failure *err)
 {
     tutti_hello *h = &body_of(c)->hello;
