@@ -84,7 +84,7 @@ bool tutti_method_takes(const tutti_method_row *row, const tutti_method_key *key
 /* True if some method keeps a vector of this name (n letters) beside its centre. */
 bool tutti_method_has_state(const char *name, size_t n);
 
-/* True if the workers in the row's paper use other rules than `rule`; then *words gets one line about it, without a
+/* True if the workers in the row's paper use other rules than this one; then *words gets one line about it, without a
  * newline. */
 bool tutti_method_rule_differs(const tutti_method_row *row, const char *rule, tutti_strbuf *words);
 /* Appends to `out`, in at most ten words, what a plan of the row does: "sync-sgd, 2 ranks: sharded all-reduce by

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* method_easgd.c: the method easgd, the original EASGD: each worker has weights of its own, and worker and centre are
  * pulled towards each other. The workers visit the centre one after the other in the order of their ranks, so that each
- * worker waits for the worker before it (Zhang, Choromanska and LeCun 2015). */
+ * waits for the one before (Zhang, Choromanska and LeCun 2015). */
 #include "visiting/method_visiting.h"
 
 static const tutti_visiting way = {.admission = TUTTI_ADMIT_IN_RANK_ORDER};

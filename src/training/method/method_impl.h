@@ -79,9 +79,9 @@ tutti_status tutti_method_accept_own_weights(const tutti_plan_config *c, const c
  * numbers are consecutive; returns the first. */
 int tutti_method_declare_exchanges(tutti_plan_builder *b, const char *what, int from, int to, int schedule,
                                    tutti_operation op);
-/* Gradients may be rounded before they are sent (config.sent). These functions declare the memory of the rounded
- * gradients, and list the conversion of a bucket to this memory and back. Where each rank has slices, the rank's own
- * slice is converted, else the whole bucket. */
+/* Gradients may be rounded before they are sent (config.sent). These functions declare the memory that holds the
+ * rounded gradients, and list the conversion of a bucket to it and back: of the whole bucket, or of the rank's own
+ * slice where each rank has slices. */
 static inline bool tutti_method_rounds(const tutti_plan_config *c)
 {
     return c->sent != TUTTI_F32;

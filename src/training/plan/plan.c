@@ -117,14 +117,8 @@ static void copy_config(tutti_plan *p, const tutti_plan_config *config)
 
 static void place_activations(tutti_plan *p)
 {
-    tutti_plan_shelf *shelf = p->config.shelf;
-    const bool is_kept = shelf && shelf->placed_for == p->graph;
-    tutti_placement placed = {0};
-    if (is_kept)
-        placed = shelf->placed;
-    else
-        tutti_placement_make(p->graph, shelf ? &shelf->arena : &p->arena, &placed);
-    if (shelf) shelf->placed = placed, shelf->placed_for = p->graph;
+    tutti_placement placed;
+    tutti_placement_make(p->graph, &p->arena, &placed);
     p->arena_bytes = placed.bytes;
     p->arena_bytes_without_sharing = placed.bytes_without_sharing;
     p->arena_bytes_at_least = placed.bytes_at_least;

@@ -33,7 +33,6 @@
 #include "../graph/graph.h"
 #include "action/action.h"
 #include "costs.h"
-#include "placement.h"
 #include "tutti/schedule.h"
 #include "tutti/types.h"
 
@@ -57,15 +56,11 @@ enum { TUTTI_PLAN_OWN = 2 };
 /* The functions by which a method writes a plan: plan_builder.h. */
 typedef struct tutti_emitter tutti_emitter;
 
-/* Schedules, and a graph's placement, that several plans share while they are compared. The plans have
- * the same configuration and hosts. Zero-initialise; release after the plans. */
+/* Schedules that several plans share while they are compared; the plans have the same configuration and hosts.
+ * Zero-initialise; release after the plans. */
 typedef struct {
     struct tutti_shelved *list;
     int n, room;
-    /* the graph of the kept placement; NULL = none is kept. It must be set to NULL before that graph is destroyed */
-    const tutti_graph *placed_for;
-    tutti_placement placed;
-    tutti_arena arena;
 } tutti_plan_shelf;
 void tutti_plan_shelf_release(tutti_plan_shelf *shelf);
 
@@ -445,8 +440,8 @@ typedef struct {
 enum { TUTTI_MAX_SLOT_RUNS = 64 };
 int tutti_plan_roots(int slots, int nranks, int rank, tutti_slot_run out[TUTTI_MAX_SLOT_RUNS]);
 
-/* Proves two things over consecutive steps of all ranks, from loops and lowered schedules together. If two accesses to
- * memories overlap and one of them is a write, then one happens before the other. And memories hold what the method
+/* Proves over consecutive steps of all ranks, from loops and lowered schedules together, that every two overlapping
+ * accesses to memories, one of them a write, are ordered by happens-before, and that memories hold what the method
  * declares. The failure is a counter-example with both accesses.
  *
  * If ranks take steps of their own, the order of their visits is unknown, so the proof covers any two visits. It shows

@@ -257,7 +257,6 @@ void tutti_plan_shelf_release(tutti_plan_shelf *shelf)
         free(shelf->list[i].members);
     }
     free(shelf->list);
-    tutti_arena_release(&shelf->arena);
     *shelf = (tutti_plan_shelf){0};
 }
 

@@ -152,7 +152,7 @@ static tutti_status prove(tutti_group *g, const tutti_train_config *c, char **te
 tutti_status tutti_train_begin(tutti_group *g, const tutti_train_config *c, tutti_start *start, tutti_failure *err)
 {
     char *text = NULL;
-    *start = (tutti_start){.lock_fd = -1};
+    *start = (tutti_start){.lock_fd = -1, .copied = -1};
     tutti_status st = prove(g, c, &text, err);
     if (!st) st = tutti_start_agree(g, c, start, err);
     if (!st && text) keep(c, text);

@@ -170,7 +170,7 @@ static tutti_status set_up(tutti_trainer *t, tutti_failure *err)
     if (!st) st = tutti_async_create(&t->async, s, err);
     if (!st && s->step < t->config->nsteps) st = tutti_stepping_load(s, err);
     if (!st) st = make_evaluator(t, err);
-    if (!st) st = tutti_telling_open(&t->telling, s, t->keeping.writing, start->path != NULL, err);
+    if (!st) st = tutti_telling_open(&t->telling, s, t->keeping.writing, tutti_start_resumes(start), err);
     return st ? st : tutti_lost_begin(&t->async, &t->telling, err);
 }
 
@@ -231,8 +231,22 @@ static tutti_status play(tutti_trainer *t, tutti_failure *err)
 {
     tutti_stepping *s = &t->stepping;
     if (s->visits) return tutti_async_play(&t->async, s, &t->keeping, &t->telling, next_stop(t), err);
-    const tutti_status st = tutti_step_play(s, tutti_saving_is_wished(&t->keeping, s), err);
+    const unsigned wishes = (tutti_saving_is_wished(&t->keeping, s) ? TUTTI_WISH_SAVE : 0) |
+                            (tutti_copies_is_wished(t->keeping.start.copies, s) ? TUTTI_WISH_COPY : 0);
+    const tutti_status st = tutti_step_play(s, wishes, err);
     return st ? st : tutti_step_settle(s, err);
+}
+
+/* Copies this rank's part of the state into memory that outlives it, when that is due. */
+static tutti_status copy(tutti_trainer *t, tutti_failure *err)
+{
+    tutti_stepping *s = &t->stepping;
+    tutti_copies *c = t->keeping.start.copies;
+    if (!tutti_copies_is_due(c, s)) return TUTTI_OK;
+    const tutti_status st = tutti_step_wait_all(s, err);
+    if (!st) tutti_copies_take(c, s);
+    tutti_did(&s->account, TUTTI_DID_SAVE, 0);
+    return st;
 }
 
 static tutti_status run_steps(tutti_trainer *t, tutti_failure *err)
@@ -244,7 +258,7 @@ static tutti_status run_steps(tutti_trainer *t, tutti_failure *err)
     tutti_telling_resume(telling);
     k->saved_s = telling->resumed_at;
     /* a new run without steps still does what follows a step */
-    tutti_status st = c->nsteps || k->start.path ? TUTTI_OK : after_step(t, err);
+    tutti_status st = c->nsteps || tutti_start_resumes(&k->start) ? TUTTI_OK : after_step(t, err);
     while (s->step < c->nsteps && !s->asked_to_stop && !st) {
         tutti_tracing_step_begin(telling->tracing, s);
         st = play(t, err);
@@ -252,10 +266,12 @@ static tutti_status run_steps(tutti_trainer *t, tutti_failure *err)
         if (!st && (s->step % c->log_every == 0 || telling->resumed_at - k->looked_s > LOOK_S))
             st = tutti_saving_check_folder(k, s, err);
         if (!st) st = tutti_report_written(telling, false, err);
+        if (!st) st = tutti_report_restart(telling, &k->start, err);
         if (!st) st = tutti_report_step(telling, err);
         if (!st) st = tell_distance(t, err);
         if (!st) st = tutti_diverge_after_step(telling, err);
         if (!st) st = after_step(t, err);
+        if (!st) st = copy(t, err);
         if (!st) st = end_traced_step(telling, s, err);
     }
     if (st == TUTTI_ERR_FAILED && !tutti_start_holds(&k->start, c->dir))
@@ -340,11 +356,11 @@ static tutti_status finish(tutti_trainer *t, tutti_train_result *r, tutti_failur
 
 static tutti_status train(tutti_trainer *t, tutti_train_result *r, tutti_failure *err)
 {
-    const char *resumed = t->keeping.start.path;
+    const bool resumed = tutti_start_resumes(&t->keeping.start);
     tutti_status st = set_up(t, err);
     if (st) return st;
     r->was_done = t->stepping.step >= t->config->nsteps && (t->config->nsteps || resumed);
-    st = tutti_report_begin(&t->telling, r->was_done, !resumed, err);
+    st = tutti_report_begin(&t->telling, t->keeping.start.copies, r->was_done, !resumed, err);
     tutti_did(&t->stepping.account, TUTTI_DID_SET_UP, 0);
     if (!st) st = run_steps(t, err);
     return st ? st : finish(t, r, err);

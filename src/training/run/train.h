@@ -29,8 +29,10 @@ typedef enum {
     TUTTI_TRAIN_PROVED, /* text: how long the proof of the plan took, or that it was kept */
     TUTTI_TRAIN_PLAN,   /* before the first step; text: what the plan does, in ten words (tutti_method_say) */
     TUTTI_TRAIN_BEGIN,  /* step: where the run begins or continues; text: how it computes, "bf16 (AMX)" */
-    TUTTI_TRAIN_BEARS,  /* from this event on the run continues if another rank is lost */
-    TUTTI_TRAIN_STEP,   /* after each step; logged: true if the interval's figures were computed anew */
+    TUTTI_TRAIN_COPIES, /* where lost ranks are replaced; text: what copies of the state cost, and what a loss costs */
+    TUTTI_TRAIN_RESTARTED, /* after the first step in a later epoch of the group; text: where it goes on, and from what */
+    TUTTI_TRAIN_BEARS,     /* from this event on the run continues if another rank is lost */
+    TUTTI_TRAIN_STEP,      /* after each step; logged: true if the interval's figures were computed anew */
     TUTTI_TRAIN_EVAL,
     TUTTI_TRAIN_SAVED,  /* text: path of the checkpoint */
     TUTTI_TRAIN_TRACED, /* text: the traced steps, and the files */
@@ -114,6 +116,15 @@ typedef struct {
      * message about a run that has diverged, NULL = none. */
     bool outlives_nan;
     const char *if_diverged;
+    /* For a run whose lost ranks are replaced (keep/copies.h). copies: descriptor of the memory file for copies of the
+     * state; 0 or less = none. copy_every: steps between two copies; 0 = as often as costs at most a hundredth of the
+     * time. epoch: number of the group's epoch, 0 or 1 = the first; in a later one `lost` is the rank that was lost at
+     * lost_ns (tutti_clock_ns). */
+    int copies;
+    int64_t copy_every;
+    uint32_t epoch;
+    int lost;
+    int64_t lost_ns;
     bool fresh; /* do not resume: remove what an earlier run left in the folder */
     /* Called on rank 0 only; may be NULL. */
     void (*on_event)(void *arg, const tutti_train_event *event);
@@ -184,7 +195,7 @@ typedef struct {
     void (*take)(void *arg, const tutti_answer *answer); /* called in the order of the set */
     void *arg;
 } tutti_answer_listener;
-/* Tests packed weights. listener: NULL = no listener; with a listener, a model whose loss has no classes is
+/* Tests packed weights. listener: NULL = nobody; with a listener, a model whose loss has no classes is
  * TUTTI_ERR_USAGE. */
 tutti_status tutti_evaluate(const tutti_packed_weights *w, const tutti_dataset *data,
                             const tutti_answer_listener *listener, tutti_eval_result *out, tutti_failure *err);

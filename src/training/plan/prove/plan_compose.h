@@ -58,7 +58,7 @@ typedef struct {
     tutti_stretch class; /* the elements of the class */
     tutti_slice owed;    /* the parts of the zone's vector in which they lie; `of` 0 = what the class owes */
     bool sums_wrong;     /* the result: see tutti_part_source */
-    bool misses;         /* result: true if the counter-example concerns no element of the class */
+    bool misses;         /* the result: the counter-example is of no element of the class */
 } tutti_refutation;
 
 /* One run of a loop. */

@@ -81,15 +81,10 @@ bool tutti_checkpoint_look_again(int *nempty);
  * Torn checkpoints are skipped and named in *notes, a line each, NULL if there are none (the caller frees it; notes
  * itself may be NULL). */
 tutti_status tutti_checkpoint_newest(const char *dir, char **path, char **notes, tutti_failure *err);
-/* Returns a text of the newest checkpoint in which that text is whole; NULL = there is none. The caller frees it. The
- * weights of the checkpoint are not read. */
-char *tutti_checkpoint_newest_text(const char *dir, const char *file);
 /* These do the same as the functions without `_told`, and report their progress to headway, in bytes of the current
- * file: they may take longer than the other ranks wait without a report. headway may be NULL. If bad is not NULL,
- * bad->status is TUTTI_OK if all numbers of the checkpoint are finite; else *bad is the failure of
- * tutti_checkpoint_check_finite. */
+ * file: they may take longer than the other ranks wait without a report. headway may be NULL. */
 tutti_status tutti_checkpoint_newest_told(const char *dir, const tutti_headway *headway, char **path, char **notes,
-                                          tutti_failure *bad, tutti_failure *err);
+                                          tutti_failure *err);
 tutti_status tutti_checkpoint_verify_told(const char *path, const tutti_headway *headway, tutti_failure *err);
 /* Fills weights and states of c by names and shapes of c->params, and step, cursor, loss, scale, earlier_updates,
  * skips, plan_hash and nranks; verifies everything it reads. job_text and model_text stay as they are: see
@@ -114,9 +109,9 @@ tutti_status tutti_checkpoint_verify(const char *path, tutti_failure *err);
 /* TUTTI_ERR_DATA if the checkpoint's weights or states hold NaN or infinite numbers; the message names file and
  * tensor. */
 tutti_status tutti_checkpoint_check_finite(const char *path, tutti_failure *err);
-/* Refuses the checkpoint at which a run in `dir` would continue if bad->status says that it is not finite; the message
+/* Checks, as tutti_checkpoint_check_finite does, the checkpoint at which a run in `dir` would continue; the message
  * says which earlier checkpoint is good. */
-tutti_status tutti_checkpoint_refuse_bad(const char *dir, const tutti_failure *bad, tutti_failure *err);
+tutti_status tutti_checkpoint_refuse_bad(const char *dir, const char *path, tutti_failure *err);
 /* Finds NaN or infinite numbers in vectors in memory and writes which parameter has one: "'fc1.weight'", "exp_avg of
  * 'fc1.weight'". own_alone: looks only at c->own. Returns false if there are none. */
 bool tutti_checkpoint_find_bad(const tutti_checkpoint *c, bool own_alone, char what[120]);

@@ -47,19 +47,6 @@ bool tutti_checkpoint_find_bad(const tutti_checkpoint *c, bool own_alone, char w
 
 /* ---- a checkpoint on disk ---- */
 
-tutti_status tutti_checkpoint_check_tensors(const char *path, const char *file, const tutti_safetensors *tensors,
-                                            tutti_failure *err)
-{
-    tutti_status st = TUTTI_OK;
-    for (int i = 0; !st && i < tutti_safetensors_count(tensors); i++) {
-        const tutti_tensor_ref *t = tutti_safetensors_at(tensors, i);
-        if (!tutti_all_finite(t->data, tutti_shape_count(&t->shape)))
-            st = tutti_fail(err, TUTTI_ERR_DATA, "%s/%s: not finite: tensor '%s' holds NaN or infinite numbers", path,
-                            file, t->name);
-    }
-    return st;
-}
-
 static tutti_status check_vector(const char *path, const char *file, tutti_failure *err)
 {
     char *bytes;
@@ -68,7 +55,12 @@ static tutti_status check_vector(const char *path, const char *file, tutti_failu
     tutti_status st = tutti_checkpoint_read_file(path, file, NULL, &bytes, &nbytes, err);
     if (st) return st;
     st = tutti_safetensors_parse(file, bytes, nbytes, &tensors, err);
-    if (!st) st = tutti_checkpoint_check_tensors(path, file, tensors, err);
+    for (int i = 0; !st && i < tutti_safetensors_count(tensors); i++) {
+        const tutti_tensor_ref *t = tutti_safetensors_at(tensors, i);
+        if (!tutti_all_finite(t->data, tutti_shape_count(&t->shape)))
+            st = tutti_fail(err, TUTTI_ERR_DATA, "%s/%s: not finite: tensor '%s' holds NaN or infinite numbers", path,
+                            file, t->name);
+    }
     tutti_safetensors_destroy(tensors);
     free(bytes);
     return st;
@@ -83,11 +75,12 @@ tutti_status tutti_checkpoint_check_finite(const char *path, tutti_failure *err)
     return st;
 }
 
-tutti_status tutti_checkpoint_refuse_bad(const char *dir, const tutti_failure *bad, tutti_failure *err)
+tutti_status tutti_checkpoint_refuse_bad(const char *dir, const char *path, tutti_failure *err)
 {
+    tutti_failure why = {0};
     tutti_checkpoint_entry *entries;
     int n, good = 0;
-    if (!bad->status) return TUTTI_OK;
+    if (!tutti_checkpoint_check_finite(path, &why)) return TUTTI_OK;
     tutti_status st = tutti_checkpoint_list(dir, &entries, &n, err);
     if (st) return st;
     while (good < n && (tutti_checkpoint_verify(entries[good].path, NULL) ||
@@ -97,10 +90,10 @@ tutti_status tutti_checkpoint_refuse_bad(const char *dir, const tutti_failure *b
         st = tutti_fail(err, TUTTI_ERR_DATA,
                         "%s; %s is the newest whose numbers are all finite: remove those after it to go on from it, "
                         "or begin at it with --init %s and another --out",
-                        bad->text, entries[good].path, entries[good].path);
+                        why.text, entries[good].path, entries[good].path);
     else
-        st = tutti_fail(err, TUTTI_ERR_DATA, "%s; no other checkpoint there is good: start over with --fresh",
-                        bad->text);
+        st =
+            tutti_fail(err, TUTTI_ERR_DATA, "%s; no other checkpoint there is good: start over with --fresh", why.text);
     tutti_checkpoint_list_release(entries, n);
     return st;
 }

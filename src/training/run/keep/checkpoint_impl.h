@@ -22,8 +22,5 @@ typedef struct {
 enum { TUTTI_CHECKPOINT_WEIGHTS = -1 };
 tutti_checkpoint_vector tutti_checkpoint_vector_of(const tutti_checkpoint *c, int state);
 tutti_checkpoint_vector tutti_checkpoint_own_of(const tutti_checkpoint *c, int own);
-/* TUTTI_ERR_DATA if a tensor of the checkpoint's file holds NaN or infinite numbers. */
-tutti_status tutti_checkpoint_check_tensors(const char *path, const char *file, const tutti_safetensors *tensors,
-                                            tutti_failure *err);
 
 #endif

@@ -175,9 +175,8 @@ static tutti_status check_text(const char *name, const char *bytes, size_t nbyte
     return st ? TUTTI_ERR_DATA : TUTTI_OK;
 }
 
-/* bad: see tutti_checkpoint_newest_told. */
 static tutti_status check_file(const char *path, const tutti_manifest *m, int i, const tutti_headway *headway,
-                               tutti_failure *bad, tutti_failure *err)
+                               tutti_failure *err)
 {
     const char *name = m->files[i].name;
     const size_t nbytes = (size_t)m->files[i].nbytes;
@@ -187,7 +186,6 @@ static tutti_status check_file(const char *path, const tutti_manifest *m, int i,
     if (st) return st;
     st = strstr(name, ".safetensors") ? tutti_safetensors_parse(name, bytes, nbytes, &tensors, err)
                                       : check_text(name, bytes, nbytes, err);
-    if (!st && tensors && bad && !bad->status) (void)tutti_checkpoint_check_tensors(path, name, tensors, bad);
     tutti_safetensors_destroy(tensors);
     free(bytes);
     if (st) tutti_fail_at(err, "%s", path);
@@ -204,7 +202,7 @@ static tutti_status check_name(const char *path, const tutti_manifest *m, tutti_
     return tutti_fail(err, TUTTI_ERR_DATA, "%s: holds step %" PRId64, path, m->step);
 }
 
-static tutti_status verify(const char *path, const tutti_headway *headway, tutti_failure *bad, tutti_failure *err)
+tutti_status tutti_checkpoint_verify_told(const char *path, const tutti_headway *headway, tutti_failure *err)
 {
     static const char *const wanted[] = {TUTTI_WEIGHTS_FILE, "job.yaml", "model.yaml"};
     enum { NWANTED = sizeof wanted / sizeof *wanted };
@@ -217,14 +215,8 @@ static tutti_status verify(const char *path, const tutti_headway *headway, tutti
         for (int w = 0; w < NWANTED; w++) found |= !strcmp(m.files[i].name, wanted[w]) ? 1u << w : 0;
     for (int w = 0; w < NWANTED; w++)
         if (!(found >> w & 1)) return tutti_fail(err, TUTTI_ERR_DATA, "%s: the manifest names no %s", path, wanted[w]);
-    if (bad) *bad = (tutti_failure){0};
-    for (int i = 0; i < m.nfiles && !st; i++) st = check_file(path, &m, i, headway, bad, err);
+    for (int i = 0; i < m.nfiles && !st; i++) st = check_file(path, &m, i, headway, err);
     return st;
-}
-
-tutti_status tutti_checkpoint_verify_told(const char *path, const tutti_headway *headway, tutti_failure *err)
-{
-    return verify(path, headway, NULL, err);
 }
 
 tutti_status tutti_checkpoint_verify(const char *path, tutti_failure *err)
@@ -248,12 +240,12 @@ bool tutti_checkpoint_is_gone(const char *path)
 
 /* Returns the first good checkpoint; messages about bad ones are collected. *gone: a checkpoint has been removed
  * meanwhile. */
-static char *first_good(const tutti_checkpoint_entry *entries, int n, const tutti_headway *headway, tutti_failure *bad,
-                        bool *gone, tutti_strbuf *notes)
+static char *first_good(const tutti_checkpoint_entry *entries, int n, const tutti_headway *headway, bool *gone,
+                        tutti_strbuf *notes)
 {
     for (int i = 0; i < n; i++) {
         tutti_failure why = {0};
-        if (!verify(entries[i].path, headway, bad, &why)) return strdup(entries[i].path);
+        if (!tutti_checkpoint_verify_told(entries[i].path, headway, &why)) return strdup(entries[i].path);
         if (tutti_checkpoint_is_gone(entries[i].path)) {
             *gone = true;
             continue;
@@ -273,7 +265,7 @@ bool tutti_checkpoint_look_again(int *nempty)
 }
 
 tutti_status tutti_checkpoint_newest_told(const char *dir, const tutti_headway *headway, char **path, char **notes,
-                                          tutti_failure *bad, tutti_failure *err)
+                                          tutti_failure *err)
 {
     tutti_strbuf said = {0};
     bool gone = true;
@@ -285,7 +277,7 @@ tutti_status tutti_checkpoint_newest_told(const char *dir, const tutti_headway *
         tutti_strbuf_release(&said);
         tutti_status st = tutti_checkpoint_list(dir, &entries, &n, err);
         gone = !st && !n && tutti_checkpoint_look_again(&nempty);
-        if (!st) *path = first_good(entries, n, headway, bad, &gone, &said);
+        if (!st) *path = first_good(entries, n, headway, &gone, &said);
         tutti_checkpoint_list_release(entries, n);
         if (st) return st;
     }
@@ -296,17 +288,5 @@ tutti_status tutti_checkpoint_newest_told(const char *dir, const tutti_headway *
 
 tutti_status tutti_checkpoint_newest(const char *dir, char **path, char **notes, tutti_failure *err)
 {
-    return tutti_checkpoint_newest_told(dir, NULL, path, notes, NULL, err);
-}
-
-char *tutti_checkpoint_newest_text(const char *dir, const char *file)
-{
-    tutti_checkpoint_entry *entries;
-    char *text = NULL;
-    int n;
-    if (tutti_checkpoint_list(dir, &entries, &n, NULL)) return NULL;
-    for (int i = 0; i < n && !text; i++)
-        if (tutti_checkpoint_read_text(entries[i].path, file, &text, NULL)) text = NULL;
-    tutti_checkpoint_list_release(entries, n);
-    return text;
+    return tutti_checkpoint_newest_told(dir, NULL, path, notes, err);
 }

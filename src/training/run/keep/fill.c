@@ -50,18 +50,14 @@ static tutti_status read_own(tutti_stepping *s, const char *path, const tutti_ch
     return TUTTI_OK;
 }
 
-static tutti_status init_resumed(tutti_stepping *s, const char *path, tutti_checkpoint *c, tutti_failure *err)
+/* Takes over the numbers of the point from which the run continues. */
+static tutti_status take_numbers(tutti_stepping *s, const char *from, const tutti_checkpoint *c, tutti_failure *err)
 {
-    tutti_status st = tutti_checkpoint_read(path, c, err);
-    if (st) return st;
-    if (c->cursor % s->plan->config.batch || c->cursor / s->plan->config.batch != c->step)
-        return tutti_fail(err, TUTTI_ERR_DATA, "%s: step %" PRId64 " and sample %" PRId64 " do not go together", path,
-                          c->step, c->cursor);
     s->step = c->step;
     s->last_loss = c->loss;
     s->earlier_updates = c->earlier_updates;
     if (!tutti_relus_set_skips(s->plan->graph, c->skips))
-        return tutti_fail(err, TUTTI_ERR_DATA, "%s: passes that skip zeros are of another network", path);
+        return tutti_fail(err, TUTTI_ERR_DATA, "%s: passes that skip zeros are of another network", from);
     if (s->config->loss_scale.dynamic)
         s->scale = c->scale;
     else
@@ -69,11 +65,24 @@ static tutti_status init_resumed(tutti_stepping *s, const char *path, tutti_chec
     return TUTTI_OK;
 }
 
+static tutti_status init_resumed(tutti_stepping *s, const char *path, tutti_checkpoint *c, tutti_failure *err)
+{
+    tutti_status st = tutti_checkpoint_read(path, c, err);
+    if (st) return st;
+    if (c->cursor % s->plan->config.batch || c->cursor / s->plan->config.batch != c->step)
+        return tutti_fail(err, TUTTI_ERR_DATA, "%s: step %" PRId64 " and sample %" PRId64 " do not go together", path,
+                          c->step, c->cursor);
+    return take_numbers(s, path, c, err);
+}
+
 static tutti_status fill(tutti_stepping *s, tutti_start *start, const tutti_checkpoint *there, tutti_failure *err)
 {
     tutti_checkpoint c = tutti_lent_borrow(s, there);
     tutti_status st = TUTTI_OK;
-    if (start->path) {
+    if (start->copied >= 0) {
+        tutti_copies_read(start->copies, &c);
+        st = take_numbers(s, "the copy in memory", &c, err);
+    } else if (start->path) {
         st = init_resumed(s, start->path, &c, err);
     } else {
         init_new(s, c.weights);
@@ -87,12 +96,13 @@ static tutti_status fill(tutti_stepping *s, tutti_start *start, const tutti_chec
 tutti_status tutti_fill_weights(tutti_start *start, tutti_stepping *s, tutti_failure *err)
 {
     tutti_checkpoint c = tutti_saving_of(s);
-    fit_to_fill(s, !start->path, &c);
+    fit_to_fill(s, !tutti_start_resumes(start), &c);
     if (start->path) tutti_group_long_phase_begin(s->group, "reads its checkpoint", "bytes of a file");
     tutti_status st = fill(s, start, &c, err);
     if (start->path) tutti_group_long_phase_end(s->group);
     char *weights = (char *)tutti_shared_of_role(&s->shared, TUTTI_ROLE_WEIGHTS, 0), *from = (char *)c.weights;
     if (weights != from)
         s->device->copy(s->device, &weights, 1, from, (size_t)s->plan->nweights * sizeof(float), false);
+    if (!st && start->copied >= 0) tutti_copies_read_own(start->copies, &c);
     return st || !start->path ? st : read_own(s, start->path, &c, err);
 }

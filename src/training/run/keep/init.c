@@ -38,7 +38,7 @@ static bool ends_with(const char *text, const char *ending)
 
 static tutti_status find_newest(tutti_init *x, const char *dir, tutti_failure *err)
 {
-    tutti_status st = tutti_checkpoint_newest_told(dir, x->config.headway, &x->path, &x->notes, NULL, err);
+    tutti_status st = tutti_checkpoint_newest_told(dir, x->config.headway, &x->path, &x->notes, err);
     if (st || x->path) return st;
     if (x->notes) return tutti_fail(err, TUTTI_ERR_DATA, "%s: none of its checkpoints is whole: %s", dir, x->notes);
     return tutti_fail(err, TUTTI_ERR_USAGE,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* keep.h: the files that a run keeps in its folder, and the weights and step where it begins.
  *
+ *   copies.c      copies of the state in memory
  *   resume.c      the folder: lock, comparison of jobs, where to continue
  *   fill.c        the weights it begins with
  *   saving.c      when a run saves, and what
@@ -15,12 +16,15 @@
 
 #include "../step/step.h"
 #include "checkpoint.h"
+#include "copies.h"
 #include "init.h"
 
 /* Contents of the folder, as rank 0 finds them; all ranks then do the same. */
 typedef struct {
     int lock_fd;           /* descriptor of the lock file; -1 = none */
-    char *path;            /* checkpoint to continue from, NULL = begin at step 0 */
+    char *path;            /* checkpoint to continue from; NULL = from `copied`, or begin at step 0 */
+    tutti_copies *copies;  /* copies in memory; NULL = the run takes none */
+    int64_t copied;        /* step of the copy to continue from; -1 = from none */
     tutti_headway headway; /* receives progress reports of reading */
     char *init_path;       /* at step 0: the source that was found for config->init, NULL = the job asks for none */
     tutti_init_wanted wanted;
@@ -38,6 +42,11 @@ typedef struct {
 
 tutti_status tutti_start_agree(tutti_group *group, const tutti_train_config *config, tutti_start *out,
                                tutti_failure *err);
+/* True if the run continues, from a checkpoint or from a copy in memory. */
+static inline bool tutti_start_resumes(const tutti_start *s)
+{
+    return s->path || s->copied >= 0;
+}
 /* Reports an event while the run is not set up yet. */
 void tutti_start_say(const tutti_train_config *c, tutti_train_event_kind kind, const char *text);
 /* Rank 0, when nothing is resumed: opens and checks all that config->init asks for, and keeps it in s; a second call

@@ -265,23 +265,35 @@ static tutti_status refuse_to_pretend(const tutti_train_config *c, tutti_failure
     return st;
 }
 
+/* True if the copy in memory is newer than every checkpoint, complete or not. */
+static bool copy_is_newest(const char *dir, const tutti_start *start)
+{
+    tutti_checkpoint_entry *entries;
+    int n;
+    if (start->copied < 0 || tutti_checkpoint_list(dir, &entries, &n, NULL)) return false;
+    const bool is_newest = n == 0 || entries[0].step <= start->copied;
+    tutti_checkpoint_list_release(entries, n);
+    return is_newest;
+}
+
 static tutti_status look(const tutti_train_config *c, tutti_start *out, tutti_failure *err)
 {
     char *notes = NULL;
-    tutti_failure bad = {0};
     tutti_status st = tutti_file_make_dir(c->dir, err);
     if (!st) st = take_lock(c, &out->lock_fd, err);
     if (!st && c->pretended) st = refuse_to_pretend(c, err);
     if (!st && c->fresh) st = tutti_start_look_at_init(c, out, err);
     if (!st && c->fresh) st = tutti_checkpoint_remove_all(c->dir, err);
-    if (!st) st = tutti_checkpoint_newest_told(c->dir, &out->headway, &out->path, &notes, &bad, err);
+    if (!st && !copy_is_newest(c->dir, out))
+        st = tutti_checkpoint_newest_told(c->dir, &out->headway, &out->path, &notes, err);
+    if (out->path) out->copied = -1;
     if (notes) tutti_start_say(c, TUTTI_TRAIN_NOTE, notes);
     if (!st && out->path) st = check_match(out->path, c->dir, c, err);
     if (!st && out->path) st = check_data(out->path, c, err);
-    if (!st && out->path) st = tutti_checkpoint_refuse_bad(c->dir, &bad, err);
+    if (!st && out->path) st = tutti_checkpoint_refuse_bad(c->dir, out->path, err);
     if (!st && out->path) say_plan(out->path, c);
     if (!st && out->path) tutti_start_say_unread(c);
-    if (!st && !out->path) st = tutti_start_look_at_init(c, out, err);
+    if (!st && !tutti_start_resumes(out)) st = tutti_start_look_at_init(c, out, err);
     if (!st) tutti_start_say_init(c, out);
     if (!st) st = write_job(c, err);
     free(notes);
@@ -292,6 +304,7 @@ static tutti_status look(const tutti_train_config *c, tutti_start *out, tutti_fa
 
 typedef struct {
     int32_t status;
+    int64_t copied; /* step of the copy in memory to continue from; -1 = none */
     char path[1020]; /* the checkpoint to continue from; empty = begin at step 0 */
     char init_path[1020];
 } decision;
@@ -308,8 +321,12 @@ static tutti_status decide(tutti_group *group, const tutti_train_config *config,
                            tutti_failure *err)
 {
     tutti_group_long_phase_begin(group, "looks where to start", "bytes of a file");
-    tutti_status st = config->dir ? look(config, out, err) : tutti_start_look_at_init(config, out, err);
+    tutti_status st = tutti_copies_open(config, 0, true, &out->copies, err);
+    out->copied = tutti_copies_newest(out->copies);
+    if (!st && config->dir) st = look(config, out, err);
+    if (!st && !config->dir && out->copied < 0) st = tutti_start_look_at_init(config, out, err);
     if (!st && !config->dir) tutti_start_say_init(config, out);
+    d->copied = out->copied;
     tutti_group_long_phase_end(group);
     if (!st) st = put_path(d->path, out->path, err);
     return st ? st : put_path(d->init_path, out->init_path, err);
@@ -321,9 +338,10 @@ tutti_status tutti_start_agree(tutti_group *group, const tutti_train_config *con
     const tutti_plan *p = config->plan;
     *out = (tutti_start){
         .lock_fd = -1,
+        .copied = -1,
         .headway = tutti_group_headway(group),
         .wanted = {p->graph->params, p->graph->nparams, config->plan->config.states, config->plan->config.nstates}};
-    if (!config->dir && !config->init.from) return TUTTI_OK;
+    if (!config->dir && !config->init.from && config->copies <= 0) return TUTTI_OK;
     const bool looks = tutti_group_rank(group) == 0;
     decision d = {0};
     if (looks) d.status = decide(group, config, out, &d, err);
@@ -331,6 +349,9 @@ tutti_status tutti_start_agree(tutti_group *group, const tutti_train_config *con
     if (looks && d.status) return (tutti_status)d.status;
     if (st) return st;
     if (d.status) return tutti_fail(err, (tutti_status)d.status, "%s", "");
+    out->copied = d.copied;
+    if (!looks) st = tutti_copies_open(config, tutti_group_rank(group), false, &out->copies, err);
+    if (st) return st;
     if (!looks && d.path[0]) out->path = strdup(d.path);
     if (!looks && d.init_path[0]) out->init_path = strdup(d.init_path);
     return TUTTI_OK;
@@ -348,8 +369,9 @@ bool tutti_start_holds(const tutti_start *s, const char *dir)
 void tutti_start_release(tutti_start *s)
 {
     if (s->lock_fd >= 0) close(s->lock_fd);
+    tutti_copies_close(s->copies);
     free(s->path);
     free(s->init_path);
     tutti_init_destroy(s->init);
-    *s = (tutti_start){.lock_fd = -1};
+    *s = (tutti_start){.lock_fd = -1, .copied = -1};
 }

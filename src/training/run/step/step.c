@@ -12,9 +12,9 @@
 #include "evaluate.h"
 #include "step_impl.h"
 
-/* Values that a rank adds to @stop: ENDS if it was asked to end, SAVES if rank 0's clock asks for a checkpoint; once
- * for each slot, of which there are at most 2^20. */
-static const float ENDS = 0x1p22F, SAVES = 1;
+/* Values that a rank adds to @stop: ENDS if it was asked to end; SAVES and COPIES if rank 0's clock asks for a checkpoint
+ * or a copy; once for each slot, of which there are at most 2^20. The sum of all COPIES is a fraction below 1. */
+static const float ENDS = 0x1p22F, SAVES = 1, COPIES = 0x1p-21F;
 
 /* ---- kernels, and looks at their results ---- */
 
@@ -345,7 +345,7 @@ tutti_status tutti_step_play_share(tutti_stepping *s, const tutti_batch *batch, 
     return TUTTI_OK;
 }
 
-tutti_status tutti_step_play(tutti_stepping *s, bool saves, tutti_failure *err)
+tutti_status tutti_step_play(tutti_stepping *s, unsigned wishes, tutti_failure *err)
 {
     tutti_batch batch;
     const float *samples;
@@ -359,8 +359,8 @@ tutti_status tutti_step_play(tutti_stepping *s, bool saves, tutti_failure *err)
                               .update =
                                   tutti_step_numbers(s, s->step, s->earlier_updates + s->step + 1 - s->scale.skipped),
                               .stop = s->my_signal ? ENDS
-                                      : saves      ? SAVES
-                                                   : 0,
+                                                   : (wishes & TUTTI_WISH_SAVE ? SAVES : 0) +
+                                                         (wishes & TUTTI_WISH_COPY ? COPIES : 0),
                               .ends_period = ends_period(s, s->step),
                               .arena = activations(s)};
     const int64_t computed_ns = s->account.cost.ns[TUTTI_COST_COMPUTE];
@@ -389,6 +389,7 @@ tutti_status tutti_step_settle(tutti_stepping *s, tutti_failure *err)
     s->last_loss = sum_losses(s, tutti_step_value(s, s->loss)) / (double)s->plan->config.batch;
     const float stop = look_at(s, tutti_step_value(s, s->stop));
     s->asked_to_stop = stop > ENDS / 2;
-    s->asked_to_save = stop > 0;
+    s->asked_to_save = stop >= SAVES;
+    s->asked_to_copy = stop > floorf(stop);
     return s->device->check(s->device, err);
 }

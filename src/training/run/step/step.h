@@ -72,8 +72,8 @@ typedef struct {
     int64_t skipped_in_a_row; /* steps skipped in a row because gradients were not finite */
     bool skipped_at_least;    /* the last skipped step used the smallest loss scale already */
     int my_signal;            /* number of the signal that asks this rank to end; 0 = none */
-    /* all ranks stop, or save, after this step: some rank was signalled, or rank 0's clock asked */
-    bool asked_to_stop, asked_to_save;
+    /* all ranks stop, save or copy after this step: some rank was signalled, or rank 0's clock asked */
+    bool asked_to_stop, asked_to_save, asked_to_copy;
     bool has_stalled; /* true once this rank's handicap has made it stall */
     /* time that kernels which only wait still have to wait; < 0: they have waited too long */
     double owed_s;
@@ -103,9 +103,10 @@ static inline void tutti_step_sync(const tutti_stepping *s)
 tutti_update_step tutti_step_numbers(const tutti_stepping *s, int64_t step, int64_t nth);
 /* Asks once whether this rank must end, unless it was asked before. */
 void tutti_step_ask(tutti_stepping *s);
-/* Plays one step: a batch and all actions. Exchanges may still run afterwards. saves: this rank asks all ranks to save
- * after the step. */
-tutti_status tutti_step_play(tutti_stepping *s, bool saves, tutti_failure *err);
+/* What rank 0 asks all ranks to do after a step. */
+enum { TUTTI_WISH_SAVE = 1, TUTTI_WISH_COPY = 2 };
+/* Plays one step: a batch and all actions. Exchanges may still run afterwards. wishes: a sum of TUTTI_WISH_.... */
+tutti_status tutti_step_play(tutti_stepping *s, unsigned wishes, tutti_failure *err);
 /* Sets *out to the next batch; NULL = there is none. */
 tutti_status tutti_step_load(tutti_stepping *s, const tutti_batch **out, tutti_failure *err);
 /* Plays one rank's share of a step, without other ranks. */

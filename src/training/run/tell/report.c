@@ -180,9 +180,33 @@ static tutti_status report_first_skips(const tutti_telling *t, tutti_failure *er
     return say_skips(t, &words, err);
 }
 
-tutti_status tutti_report_begin(const tutti_telling *t, bool was_done, bool is_new, tutti_failure *err)
+/* Says what copies in memory cost and what a loss costs. */
+static void report_copies(const tutti_telling *t, const tutti_copies *copies)
+{
+    const tutti_train_config *c = t->run->config;
+    char words[240], often[60] = "for at most 1 % of the time", loss[60] = "the steps since the last one";
+    if (c->copies <= 0) return;
+    if (c->copy_every) {
+        snprintf(often, sizeof often, "every %" PRId64 " steps", c->copy_every);
+        snprintf(loss, sizeof loss, "at most %" PRId64 " steps", c->copy_every);
+    }
+    if (copies)
+        snprintf(words, sizeof words, "copies: %s, %.1f MB each from all ranks, %.1f MB of memory; a loss costs %s",
+                 often, 1e-6 * (double)tutti_copies_bytes(copies), 1e-6 * (double)tutti_copies_file_bytes(copies),
+                 loss);
+    else
+        snprintf(
+            words, sizeof words,
+            "copies: none, because workers visit a centre or a card computes; a loss that ends the group costs the "
+            "steps since the newest checkpoint");
+    tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_COPIES, .text = words});
+}
+
+tutti_status tutti_report_begin(const tutti_telling *t, const tutti_copies *copies, bool was_done, bool is_new,
+                                tutti_failure *err)
 {
     tutti_status st = was_done ? TUTTI_OK : report_plan(t, err);
+    if (!was_done) report_copies(t, copies);
     const tutti_graph_config *c = &t->run->plan->graph->config;
     char text[128];
     tutti_kernel_precision_describe(c->engine, c->precision, text);
@@ -191,6 +215,31 @@ tutti_status tutti_report_begin(const tutti_telling *t, bool was_done, bool is_n
     tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_BEGIN, .text = text});
     if (!st && t->run->config->pretended && !was_done) st = report_pretended(t, err);
     return st || !is_new ? st : report_first_skips(t, err);
+}
+
+tutti_status tutti_report_restart(tutti_telling *t, const tutti_start *start, tutti_failure *err)
+{
+    const tutti_train_config *c = t->run->config;
+    if (c->epoch <= 1 || t->has_restarted) return TUTTI_OK;
+    t->has_restarted = true;
+    const double seconds = c->lost_ns ? 1e-9 * (double)(tutti_clock_ns() - c->lost_ns) : 0;
+    const char *from = start->copied >= 0 ? "memory" : start->path ? "checkpoint" : "start";
+    char words[160];
+    snprintf(words, sizeof words, "group epoch %u: goes on after step %" PRId64 " from %s, %.2f s after the loss",
+             c->epoch, t->run->step - 1,
+             start->copied >= 0 ? "the copy in memory"
+             : start->path      ? "the newest checkpoint"
+                                : "the beginning",
+             seconds);
+    tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_RESTARTED, .text = words});
+    const tutti_metric line[] = {TUTTI_METRIC_INT("step", t->run->step - 1),
+                                 TUTTI_METRIC_INT("lost", c->lost),
+                                 TUTTI_METRIC_INT("ranks", t->run->nranks),
+                                 TUTTI_METRIC_INT("epoch", c->epoch),
+                                 TUTTI_METRIC_TEXT("from", from),
+                                 TUTTI_METRIC_REAL("seconds", seconds)};
+    const tutti_status st = put(t, "restart", line, 6, err);
+    return st ? st : plot(t, &(tutti_scalar){"restart/seconds", seconds}, 1, err);
 }
 
 void tutti_report_bears(const tutti_telling *t)

@@ -28,8 +28,9 @@ typedef struct {
     double eval_seconds;
     double logged_seconds, logged_exchange_seconds;
     int64_t logged_step;
-    bool has_diverged; /* the run has diverged, and that was reported */
-    bool has_odd_test; /* a test's loss was not finite although the weights are; that was reported */
+    bool has_restarted; /* the restart of this epoch was reported */
+    bool has_diverged;  /* the run has diverged, and that was reported */
+    bool has_odd_test;  /* a test's loss was not finite although the weights are; that was reported */
 } tutti_telling;
 
 /* Opens the metrics and the trace at the step where the run stands. writing: see tutti_telling; borrowed until close.
@@ -43,9 +44,10 @@ void tutti_telling_tick(tutti_telling *t);   /* time up to now was training */
 void tutti_report_note(const tutti_telling *t, const char *text);
 /* Reports that the run has diverged. ends: the caller of the run gets the words as the failure. */
 tutti_status tutti_report_diverged(const tutti_telling *t, const char *words, bool ends, tutti_failure *err);
-/* Reports the plan, and that kernels only wait, unless the run was done already. For a new run, reports also which
+/* Reports the plan, what copies in memory cost (copies: NULL = none are taken), and that kernels only wait, unless the run was done already. For a new run, reports also which
  * convolutions skip zeros before the first test. */
-tutti_status tutti_report_begin(const tutti_telling *t, bool was_done, bool is_new, tutti_failure *err);
+tutti_status tutti_report_begin(const tutti_telling *t, const tutti_copies *copies, bool was_done, bool is_new,
+                                tutti_failure *err);
 bool tutti_report_is_due(const tutti_telling *t); /* true if a line is due after the step just played; the same on all
                                                    * ranks */
 tutti_status tutti_report_step(tutti_telling *t, tutti_failure *err);
@@ -66,6 +68,8 @@ tutti_status tutti_report_skips(const tutti_telling *t, const tutti_evaluator *e
 tutti_status tutti_report_visits(const tutti_telling *t, const tutti_staleness *s, const char *text,
                                  tutti_failure *err);
 tutti_status tutti_report_lost(const tutti_telling *t, int rank, int64_t played, const char *text, tutti_failure *err);
+/* Reports, after the first step of a later epoch of the group, from which step and from what the run goes on. */
+tutti_status tutti_report_restart(tutti_telling *t, const tutti_start *start, tutti_failure *err);
 void tutti_report_bears(const tutti_telling *t);
 void tutti_report_saved(const tutti_telling *t, int64_t step); /* reports that the checkpoint of `step` is on disk */
 /* Ends the checkpoint that is written beside the training, if there is one, and reports it. waits false: only if its

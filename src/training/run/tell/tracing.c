@@ -135,8 +135,8 @@ static void make_labels(tutti_tracing *tr, const tutti_plan *p)
 
 /* ---- create and destroy ---- */
 
-/* Returns an upper bound of the spans of a step. At most one span of exchanges follows each action. The end of the step
- * may wait for an exchange, which is one span more. */
+/* Returns an upper bound of the spans of a step: each action is followed by at most one span of exchanges, and the end
+ * of the step may wait for an exchange, which is one span more. */
 static int64_t most_spans_of_step(const tutti_plan *p)
 {
     return 2 * ((int64_t)p->loops[TUTTI_EACH_STEP].nactions + p->loops[TUTTI_EACH_END].nactions +

@@ -4,7 +4,7 @@
  *
  * A run that follows a record needs every worker of the record. Between hosts each exchange is between rank 0 and one
  * worker, so no other rank needs a worker that is gone: rank 0 begins no exchange with it any more, and ends its wait
- * for an exchange that it has begun. */
+ * for one that it has begun. */
 #include <inttypes.h>
 
 #include "../../../base/arena.h"

@@ -40,7 +40,7 @@ void tutti_visits_destroy(tutti_visits *v); /* call it before the group is left;
  * is not rank 0. It takes the same calls except open, meet and write, which concern all ranks. Valid as long as v. */
 tutti_visits *tutti_visits_stand_in(const tutti_visits *v, int worker);
 /* Call it for a stand-in whose worker is gone; afterwards the stand-in's visits may only be destroyed. Other workers
- * get the shares that are left, or no worker plays them. */
+ * get the shares that are left, or nobody plays them. */
 void tutti_visits_retire(tutti_visits *v);
 /* Returns the exchanges by which workers of other hosts ask. */
 const tutti_asks *tutti_visits_asks(const tutti_visits *v);
@@ -89,8 +89,8 @@ tutti_status tutti_visits_pace(tutti_visits *v, tutti_failure *err);
 tutti_status tutti_visits_enter(tutti_visits *v, tutti_failure *err);
 void tutti_visits_leave(tutti_visits *v);
 /* For a stand-in: call tutti_visits_bring_begin before its worker's vector is sent, and tutti_visits_bring_end when the
- * vector has arrived. In rank order tutti_visits_bring_begin waits for the worker's turn. Workers of other hosts send
- * one after the other. So the first worker has the links of rank 0 to itself, and its vector arrives as soon as
+ * vector has arrived. In rank order tutti_visits_bring_begin waits for the worker's turn: workers of other hosts send
+ * one after the other, so that the first has the links of rank 0 to itself and its vector arrives as soon as
  * possible. */
 tutti_status tutti_visits_bring_begin(const tutti_visits *v, tutti_failure *err);
 void tutti_visits_bring_end(const tutti_visits *v);

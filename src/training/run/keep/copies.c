@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* copies.c: writes and reads copies of a run's state in a memory file that all ranks of a host map.
+ *
+ * The file: a head; a record for each slot and rank; then the two slots. A slot holds the vectors that all ranks have
+ * together, packed as in the plan, and then each rank's own vectors. */
+#include "copies.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../../base/arena.h"
+#include "../../../base/clock.h"
+#include "../../../base/hash.h"
+#include "../step/sparsity.h"
+#include "keep.h"
+
+enum { NSLOTS = 2, PAGE = 4096, MOST_VECTORS = TUTTI_RULE_MAX_STATES + 2 };
+static const double SHARE_OF_TIME = 0.01; /* most of a run's time that copies may take when no interval is given */
+
+/* What one rank has written into a slot. */
+typedef struct {
+    _Atomic int64_t done; /* 1 + the step of the rank's part; 0 = the part is not whole */
+    double loss;
+    tutti_loss_scale_state scale;
+    int64_t earlier_updates;
+    int64_t has_frozen; /* the frozen parameters have been written (rank 0) */
+    char skips[TUTTI_CHECKPOINT_SKIPS];
+} record;
+
+typedef struct {
+    uint64_t layout; /* hash of everything that says where values lie; 0 = the file is empty */
+} head;
+
+struct tutti_copies {
+    const tutti_plan *plan;
+    int rank, nranks;
+    int64_t every; /* steps between copies; 0 = by time */
+    int memory[MOST_VECTORS], nvectors, nown; /* memories of the plan: `nvectors` common ones, then `nown` own ones */
+    int64_t slots_at, slot_bytes, nbytes;
+    char *base;
+    int next;               /* the slot of the next copy */
+    double cost_s, taken_s; /* seconds of the last copy, and when it was taken */
+};
+
+/* ---- where values lie ---- */
+
+static bool is_common(const tutti_plan *p, int m)
+{
+    const tutti_plan_memory *what = &p->memories[m];
+    const bool is_state = what->role == TUTTI_ROLE_STATE || what->role == TUTTI_ROLE_CENTRE;
+    return m == p->answer || (what->is_saved && !what->differs && is_state);
+}
+
+static void list_vectors(tutti_copies *c)
+{
+    const tutti_plan *p = c->plan;
+    for (int m = 0; m < p->nmemories; m++)
+        if (is_common(p, m)) c->memory[c->nvectors++] = m;
+    for (int m = 0; m < p->nmemories; m++)
+        if (p->memories[m].is_saved && p->memories[m].differs && m != p->answer)
+            c->memory[c->nvectors + c->nown++] = m;
+}
+
+static int64_t vector_bytes(const tutti_copies *c, int i)
+{
+    return (c->plan->memories[c->memory[i]].elements * (int64_t)sizeof(float) + 63) / 64 * 64;
+}
+
+/* Returns where vector i lies in a slot. rank: whose vector, for own ones. */
+static float *vector_at(const tutti_copies *c, int slot, int i, int rank)
+{
+    char *at = c->base + c->slots_at + slot * c->slot_bytes;
+    int64_t own = 0;
+    for (int k = 0; k < c->nvectors && k < i; k++) at += vector_bytes(c, k);
+    for (int k = c->nvectors; k < c->nvectors + c->nown; k++) own += vector_bytes(c, k);
+    if (i >= c->nvectors) at += rank * own;
+    for (int k = c->nvectors; k < i; k++) at += vector_bytes(c, k);
+    return (float *)(void *)at;
+}
+
+static void measure(tutti_copies *c)
+{
+    int64_t all = 0, own = 0;
+    for (int i = 0; i < c->nvectors; i++) all += vector_bytes(c, i);
+    for (int i = c->nvectors; i < c->nvectors + c->nown; i++) own += vector_bytes(c, i);
+    c->slot_bytes = (all + c->nranks * own + PAGE - 1) / PAGE * PAGE;
+    c->slots_at = PAGE + (NSLOTS * c->nranks * (int64_t)sizeof(record) + PAGE - 1) / PAGE * PAGE;
+    c->nbytes = c->slots_at + NSLOTS * c->slot_bytes;
+}
+
+static record *record_at(const tutti_copies *c, int slot, int rank)
+{
+    return (record *)(void *)(c->base + PAGE) + slot * c->nranks + rank;
+}
+
+/* Returns a hash of the plan, of the vectors, and of the kernels, which choose the order of each parameter's elements. */
+static uint64_t layout_of(const tutti_copies *c)
+{
+    const uint64_t plan = tutti_plan_hash(c->plan);
+    char *kernels = tutti_graph_say_choices(c->plan->graph);
+    tutti_hasher *h = tutti_hasher_create();
+    tutti_hasher_add(h, &plan, sizeof plan);
+    tutti_hasher_add(h, &c->nbytes, sizeof c->nbytes);
+    for (int p = 0; p < c->plan->graph->nparams; p++)
+        tutti_hasher_add(h, &c->plan->param_offset[p], sizeof c->plan->param_offset[p]);
+    if (kernels) tutti_hasher_add(h, kernels, strlen(kernels));
+    free(kernels);
+    return tutti_hasher_finish(h) | 1;
+}
+
+/* ---- opening ---- */
+
+static tutti_status map_file(tutti_copies *c, int fd, tutti_failure *err)
+{
+    struct stat now;
+    if (fstat(fd, &now) || (now.st_size < c->nbytes && ftruncate(fd, c->nbytes)))
+        return tutti_fail(err, TUTTI_ERR_FAILED, "copies: no %lld bytes of memory: %s", (long long)c->nbytes,
+                          strerror(errno));
+    void *at = mmap(NULL, (size_t)c->nbytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (at == MAP_FAILED)
+        return tutti_fail(err, TUTTI_ERR_FAILED, "copies: cannot map %lld bytes: %s", (long long)c->nbytes,
+                          strerror(errno));
+    c->base = at;
+    return TUTTI_OK;
+}
+
+/* Returns the step of the copy in a slot; -1 = it is not whole. */
+static int64_t step_in(const tutti_copies *c, int slot)
+{
+    const int64_t done = atomic_load(&record_at(c, slot, 0)->done);
+    for (int r = 1; r < c->nranks; r++)
+        if (atomic_load(&record_at(c, slot, r)->done) != done) return -1;
+    return done - 1;
+}
+
+static int newest_slot(const tutti_copies *c)
+{
+    return step_in(c, 0) >= step_in(c, 1) ? 0 : 1;
+}
+
+/* Drops content of another plan, and parts of copies that are not whole: a part of an earlier epoch and a part of this
+ * one must not make a whole. */
+static void clear(tutti_copies *c)
+{
+    head *h = (head *)(void *)c->base;
+    const uint64_t layout = layout_of(c);
+    const int newest = h->layout == layout ? newest_slot(c) : -1;
+    for (int slot = 0; slot < NSLOTS; slot++)
+        for (int r = 0; r < c->nranks; r++) {
+            record *one = record_at(c, slot, r);
+            if (slot != newest) atomic_store(&one->done, 0);
+            if (newest < 0) one->has_frozen = 0;
+        }
+    h->layout = layout;
+}
+
+tutti_status tutti_copies_open(const tutti_train_config *config, int rank, bool makes, tutti_copies **out,
+                               tutti_failure *err)
+{
+    const tutti_plan *p = config->plan;
+    *out = NULL;
+    if (config->copies <= 0 || config->pretended || !config->device->shares_host || p->admission != TUTTI_ADMIT_NOBODY)
+        return TUTTI_OK;
+    tutti_copies *c = tutti_alloc(sizeof *c);
+    *c = (tutti_copies){.plan = p, .rank = rank, .nranks = p->config.nranks, .every = config->copy_every};
+    list_vectors(c);
+    measure(c);
+    const tutti_status st = map_file(c, config->copies, err);
+    if (st) {
+        free(c);
+        return st;
+    }
+    if (makes) clear(c);
+    c->next = tutti_copies_newest(c) < 0 ? 0 : 1 - newest_slot(c);
+    *out = c;
+    return TUTTI_OK;
+}
+
+void tutti_copies_close(tutti_copies *c)
+{
+    if (!c) return;
+    munmap(c->base, (size_t)c->nbytes);
+    free(c);
+}
+
+int64_t tutti_copies_newest(const tutti_copies *c)
+{
+    return c ? step_in(c, newest_slot(c)) : -1;
+}
+
+int64_t tutti_copies_bytes(const tutti_copies *c)
+{
+    return c->slot_bytes;
+}
+
+int64_t tutti_copies_file_bytes(const tutti_copies *c)
+{
+    return c->nbytes;
+}
+
+/* ---- reading ---- */
+
+static void read_vector(const tutti_copies *c, int slot, int i, float *to)
+{
+    memcpy(to, vector_at(c, slot, i, c->rank), (size_t)c->plan->memories[c->memory[i]].elements * sizeof(float));
+}
+
+void tutti_copies_read(const tutti_copies *c, tutti_checkpoint *into)
+{
+    const int slot = newest_slot(c);
+    const record *of_zero = record_at(c, slot, 0);
+    into->step = step_in(c, slot);
+    into->loss = of_zero->loss;
+    into->scale = of_zero->scale;
+    into->earlier_updates = of_zero->earlier_updates;
+    memcpy(into->skips, of_zero->skips, sizeof into->skips);
+    for (int i = 0; i < c->nvectors; i++) {
+        const char *name = c->plan->memories[c->memory[i]].name;
+        if (c->memory[i] == c->plan->answer) read_vector(c, slot, i, into->weights);
+        for (int k = 0; k < into->nstates; k++)
+            if (!strcmp(into->state_name[k], name)) read_vector(c, slot, i, into->state[k]);
+    }
+}
+
+void tutti_copies_read_own(const tutti_copies *c, const tutti_checkpoint *into)
+{
+    for (int i = c->nvectors; i < c->nvectors + c->nown; i++)
+        for (int k = 0; k < into->nown; k++)
+            if (!strcmp(into->own[k].name, c->plan->memories[c->memory[i]].name))
+                read_vector(c, newest_slot(c), i, into->own[k].values);
+}
+
+/* ---- writing ---- */
+
+bool tutti_copies_is_wished(const tutti_copies *c, const tutti_stepping *s)
+{
+    return c && s->rank == 0 && c->every == 0 && tutti_clock_s() - c->taken_s >= c->cost_s / SHARE_OF_TIME;
+}
+
+bool tutti_copies_is_due(const tutti_copies *c, const tutti_stepping *s)
+{
+    if (!c || s->step >= s->config->nsteps) return false;
+    return c->every ? s->step % c->every == 0 : s->asked_to_copy;
+}
+
+/* Copies the elements that this rank owns. */
+static void write_owned(const tutti_copies *c, const tutti_stepping *s, int slot, int i)
+{
+    float *to = vector_at(c, slot, i, c->rank);
+    const float *from = tutti_shared_vector(&s->shared, c->memory[i], 0);
+    for (int b = 0; b < c->plan->nbuckets; b++) {
+        int64_t first, count;
+        tutti_plan_own_slice(c->plan, b, c->rank, &first, &count);
+        memcpy(to + first, from + first, (size_t)count * sizeof *to);
+    }
+    const int64_t total = c->plan->total, n = c->plan->memories[c->memory[i]].elements;
+    if (c->rank == 0 && n > total && !record_at(c, slot, 0)->has_frozen)
+        memcpy(to + total, from + total, (size_t)(n - total) * sizeof *to);
+}
+
+void tutti_copies_take(tutti_copies *c, const tutti_stepping *s)
+{
+    const int slot = c->next;
+    const double began = tutti_clock_s();
+    record *mine = record_at(c, slot, c->rank);
+    tutti_step_sync(s);
+    atomic_store(&mine->done, 0);
+    for (int i = 0; i < c->nvectors; i++) write_owned(c, s, slot, i);
+    for (int i = c->nvectors; i < c->nvectors + c->nown; i++)
+        memcpy(vector_at(c, slot, i, c->rank), tutti_shared_vector(&s->shared, c->memory[i], 0),
+               (size_t)c->plan->memories[c->memory[i]].elements * sizeof(float));
+    mine->has_frozen = 1;
+    mine->loss = s->last_loss;
+    mine->scale = s->scale;
+    mine->earlier_updates = s->earlier_updates;
+    tutti_relus_skips(c->plan->graph, mine->skips, sizeof mine->skips);
+    atomic_store(&mine->done, s->step + 1);
+    c->next = 1 - slot;
+    c->taken_s = tutti_clock_s();
+    c->cost_s = c->taken_s - began;
+}

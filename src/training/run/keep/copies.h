@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* copies.h: copies of a run's state in memory that outlives its processes, so that a run which loses a rank goes on
+ * from a recent step.
+ *
+ * All ranks of a host map one memory file, whose descriptor their launcher keeps. The file has two slots. A copy goes
+ * into the slot that does not hold the newest whole copy. Each rank writes the elements that it owns, then marks its
+ * part with the step. A copy is whole when all ranks have marked the same step. No rank waits for another: a rank begins
+ * its next copy only after an exchange to which every rank has contributed after its part of the copy before.
+ *
+ * A copy holds what a checkpoint holds (tutti_saving_of). Threads: owner of the group. */
+#ifndef TUTTI_COPIES_H
+#define TUTTI_COPIES_H
+
+#include "../step/step.h"
+#include "checkpoint.h"
+
+typedef struct tutti_copies tutti_copies;
+
+/* Maps the file config->copies for the plan. NULL in *out: the run takes no copies, because config->copies is no
+ * descriptor, workers visit a centre, or the device's memory is not the host's. makes: this rank prepares the file
+ * (rank 0, before the others open it): content of another plan is dropped, and so are copies that are not whole. */
+tutti_status tutti_copies_open(const tutti_train_config *config, int rank, bool makes, tutti_copies **out,
+                               tutti_failure *err);
+void tutti_copies_close(tutti_copies *c); /* NULL is accepted */
+/* Returns the step of the newest whole copy; -1 = there is none, or c is NULL. */
+int64_t tutti_copies_newest(const tutti_copies *c);
+/* Fills the weights and states that `into` names from the newest whole copy, and its step, loss, scale, earlier_updates
+ * and skips. Vectors that `into` names and the copy lacks stay as they are. */
+void tutti_copies_read(const tutti_copies *c, tutti_checkpoint *into);
+/* Does the same for the vectors of which this rank has its own. */
+void tutti_copies_read_own(const tutti_copies *c, const tutti_checkpoint *into);
+/* True if all ranks copy after this step; the same on all ranks. */
+bool tutti_copies_is_due(const tutti_copies *c, const tutti_stepping *s);
+/* Rank 0: true if its clock asks for a copy (elastic.copy_every: 0). */
+bool tutti_copies_is_wished(const tutti_copies *c, const tutti_stepping *s);
+/* Writes this rank's part of a copy of the state after the steps done. No exchange may be in flight. */
+void tutti_copies_take(tutti_copies *c, const tutti_stepping *s);
+/* Bytes of one copy, and of the whole file. */
+int64_t tutti_copies_bytes(const tutti_copies *c);
+int64_t tutti_copies_file_bytes(const tutti_copies *c);
+
+#endif
