@@ -59,7 +59,25 @@ typedef struct {
                           * refused */
     int ncores;          /* cores of all ranks of this host together; 0: the union of their affinity masks */
     double deadline_s;   /* seconds that each wait for a peer may take; 0: the job's exchange.deadline_s */
+    int lost;            /* in a later epoch than the first: the rank whose loss ended the epoch before; -1: unknown */
+    int64_t lost_ns;     /* ... and when it was lost, in nanoseconds of CLOCK_MONOTONIC; 0: unknown */
 } tutti_run_place;
+
+/* How a run goes on after ranks were lost. The program that starts the ranks starts new ones, and all of them form the
+ * next epoch of the group. Without this, the first loss ends the run. */
+typedef struct {
+    /* Called in the rank's thread when the current epoch is over because a rank was lost. culprit: that rank, -1:
+     * unknown. Waits until the next epoch gathers, then fills port, listener, epoch, lost and lost_ns of *place.
+     * Another status than TUTTI_OK ends the run. */
+    tutti_status (*next)(void *arg, int culprit, tutti_run_place *place, tutti_failure *err);
+    /* Called several times a second while ranks join: true if the epoch will not form. NULL: ranks wait until the
+     * deadline. */
+    bool (*is_broken)(void *arg);
+    void *arg;
+    /* Descriptors of two memory files (memfd_create) that outlive this process and are the same for all ranks, which
+     * are of one host. samples: keeps the data sets; copies: keeps copies of the run's state. 0 or less: none. */
+    int samples, copies;
+} tutti_run_epochs;
 
 /* Time that a rank loses on purpose, to show how a method copes with it. */
 typedef struct {
@@ -81,8 +99,9 @@ typedef struct {
     const char *pretend; /* a layer trace: kernels only wait for the times in it, and the run learns and saves nothing.
                           * NULL: kernels compute */
     const tutti_run_handicap *handicaps; /* one for each rank of the run; NULL: no rank loses time */
-    const tutti_run_place *place; /* NULL: the environment says it (docs/launching.md), or this is one rank alone */
-    bool ranks_as_threads;        /* all ranks of the job are threads of this process; `place` is ignored */
+    const tutti_run_place *place;   /* NULL: the environment says it (docs/launching.md), or this is one rank alone */
+    const tutti_run_epochs *epochs; /* NULL: the run ends when a rank is lost */
+    bool ranks_as_threads;          /* all ranks of the job are threads of this process; `place` is ignored */
     int report_signal;     /* when any rank gets this signal, every rank reports where it is; all threads of the caller
                             * block it. 0: none */
     tutti_stop_wish *stop; /* asks for an orderly end; NULL: no such request is possible */
@@ -94,15 +113,20 @@ typedef enum {
                        * text, status */
     TUTTI_RUN_REPORT, /* every rank, when a wait lasts or report_signal came; text: for which rank it waits, or where it
                        * is */
-    TUTTI_RUN_STOPPABLE,  /* every rank, once, when its first step is done: from then on a stop has something to save */
-    TUTTI_RUN_DATA,       /* text: what was found in the data and left out, one line for each; may be empty */
-    TUTTI_RUN_PLAN,       /* text: lines that say what will be exchanged, how, and which rank is bound where */
-    TUTTI_RUN_PROVED,     /* text: how long the proof of the plan took, or that an earlier proof was kept */
-    TUTTI_RUN_INIT,       /* text: the saved weights that the run begins from */
-    TUTTI_RUN_BEGIN,      /* step: the step from which the run goes on; text: the arithmetic of its kernels, such as
+    TUTTI_RUN_JOINED, /* every rank, once in each epoch of the group, when it has joined the others */
+    TUTTI_RUN_STOPPABLE, /* every rank, once in each epoch, when its first step is done: from then on a stop has
+                           * something to save */
+    TUTTI_RUN_DATA,      /* text: what was found in the data and left out, one line for each; may be empty */
+    TUTTI_RUN_PLAN,      /* text: lines that say what will be exchanged, how, and which rank is bound where */
+    TUTTI_RUN_PROVED,    /* text: how long the proof of the plan took, or that an earlier proof was kept */
+    TUTTI_RUN_INIT,      /* text: the saved weights that the run begins from */
+    TUTTI_RUN_BEGIN,     /* step: the step from which the run goes on; text: the arithmetic of its kernels, such as
                            * "bf16 (AMX)" */
-    TUTTI_RUN_STEP,       /* after each step: epoch, loss, lr; if is_logged, the means of the interval are new too */
-    TUTTI_RUN_TEST,       /* epoch, and accuracy and loss of the test */
+    TUTTI_RUN_COPIES,    /* where lost ranks are replaced; text: what copies of the state cost, and what a loss costs */
+    TUTTI_RUN_RESTARTED, /* after the first step of a later epoch; text: from which step the run goes on, from what, and
+                           * how long that took */
+    TUTTI_RUN_STEP,      /* after each step: epoch, loss, lr; if is_logged, the means of the interval are new too */
+    TUTTI_RUN_TEST,      /* epoch, and accuracy and loss of the test */
     TUTTI_RUN_CHECKPOINT, /* text: path of the checkpoint */
     TUTTI_RUN_NOTE,       /* text: something that a person should know, such as a torn checkpoint that was passed
                            * over */
@@ -126,12 +150,13 @@ typedef struct {
 
 typedef struct {
     tutti_run_event_kind kind;
-    int rank, nranks;     /* the rank that tells; rank -1: this process is not a rank yet */
-    const char *text;     /* never NULL; valid until the callback returns */
-    tutti_status status;  /* for TUTTI_RUN_FAILED: why the run failed */
-    bool is_borne;        /* for TUTTI_RUN_FAILED: the other ranks go on without this rank */
-    int64_t step, nsteps; /* steps done, and steps of the whole job */
-    double epoch;         /* number of finished passes over the training set */
+    int rank, nranks;        /* the rank that tells; rank -1: this process is not a rank yet */
+    uint32_t epoch_of_group; /* 1, and one more after each loss of ranks */
+    const char *text;        /* never NULL; valid until the callback returns */
+    tutti_status status;     /* for TUTTI_RUN_FAILED: why the run failed */
+    bool is_borne;           /* for TUTTI_RUN_FAILED: the other ranks go on without this rank */
+    int64_t step, nsteps;    /* steps done, and steps of the whole job */
+    double epoch;            /* number of finished passes over the training set */
     double loss, accuracy, lr;
     bool is_logged;
     double images_per_s, step_ms, comm_ms; /* means of the interval; comm: time of exchanges that no compute hid */

@@ -220,8 +220,8 @@ tutti_status tutti_svm_cross_validate(tutti_comm *comm, const tutti_svm_data *da
 /* --- prediction --- */
 
 /* Predicts each row of data: label[nrows]; decisions (may be NULL): [nrows][npairs]; probabilities (may be NULL; the
- * model must have prob_a): [nrows][nclasses]. With probabilities, the label is that of the largest probability, as in
- * LIBSVM. Computes in f64. */
+ * model must have prob_a): [nrows][nclasses]. With probabilities, label is the one with the largest, as in LIBSVM.
+ * Computes in f64. */
 tutti_status tutti_svm_predict(const tutti_svm_model *model, const tutti_svm_data *data, int nthreads, double *label,
                                double *decisions, double *probabilities, tutti_failure *err);
 

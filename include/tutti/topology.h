@@ -286,9 +286,8 @@ typedef struct {
     int n;
     tutti_host_card card[TUTTI_MAX_SERVER_GPUS];                   /* the cards in NVML's order, by PCI address */
     uint8_t nvlinks[TUTTI_MAX_SERVER_GPUS][TUTTI_MAX_SERVER_GPUS]; /* number of NVLinks between two cards, symmetric */
-    /* The farthest point on the way over PCIe between two cards, symmetric: 0 = one board, 10 = one PCIe switch, 20 =
-     * several switches, 30 = a host bridge, 40 = several bridges of one NUMA node, 50 = several nodes; or
-     * TUTTI_ANCESTOR_UNKNOWN. */
+    /* The farthest point on the way over PCIe between two cards, symmetric: 0 one board, 10 one PCIe switch, 20
+     * several, 30 a host bridge, 40 several bridges of one NUMA node, 50 several nodes, or TUTTI_ANCESTOR_UNKNOWN. */
     uint8_t ancestor[TUTTI_MAX_SERVER_GPUS][TUTTI_MAX_SERVER_GPUS];
 } tutti_host_cards;
 /* Asks libnvidia-ml.so.1, or the file that TUTTI_NVML_LIBRARY names. If it is not installed, the call returns TUTTI_OK

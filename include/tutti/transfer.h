@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transfer.h: one-sided access to memory of another rank: write, signal, read, wait.
  *
- * Implemented in src/collective/comm. After Xue et al. (EuroSys 2019, arXiv 1805.08430): a tensor whose place is known
- * once needs no call, no message and no copy, only a write and a word that announces the write.
+ * Implemented in src/collective/comm. After Xue et al. (EuroSys 2019, arXiv 1805.08430): a tensor
+ * whose place is known once needs no call, no message and no copy, only a write and a word that says so.
  *
  *   static placement    the receiver's tensor lies in memory of tutti_comm_alloc: each transfer is one tutti_comm_write
  *                       and one tutti_comm_signal

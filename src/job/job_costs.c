@@ -187,12 +187,15 @@ static tutti_status measure(tutti_group *group, const tutti_plan *plan, tutti_pl
 
 static bool find_stored(const char *dir, const tutti_plan *plan, tutti_plan_costs *out)
 {
-    char *text = dir ? tutti_checkpoint_newest_text(dir, TUTTI_COSTS_FILE) : NULL;
-    bool found = text && !tutti_plan_costs_parse(dir, text, out, NULL);
+    char *path = NULL, *text = NULL;
+    bool found = dir && !tutti_checkpoint_newest(dir, &path, NULL, NULL) && path &&
+                 !tutti_checkpoint_read_text(path, TUTTI_COSTS_FILE, &text, NULL) &&
+                 !tutti_plan_costs_parse(path, text, out, NULL);
     if (found && (out->ranks != plan->config.nranks || out->threads != plan->config.nthreads)) {
         tutti_plan_costs_release(out);
         found = false;
     }
+    free(path);
     free(text);
     return found;
 }

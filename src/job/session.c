@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/file.h"
 #include "../base/text/strbuf.h"
 #include "../collective/exchange/executor.h"
 #include "../data/identity.h"
@@ -102,6 +103,7 @@ tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *
         tutti_session_release(&s);
         return st;
     }
+    s.again = group && tutti_group_epoch(group) > 1;
     s.job_text = tutti_job_print(job);
     if (group && tutti_group_rank(group) == 0) st = identify_data(job, data, &s.data_text, err);
     if (st) {
@@ -117,15 +119,26 @@ tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *
 
 /* ---- choosing the keys that are auto ---- */
 
+enum { MOST_JOB_BYTES = 1 << 20 };
+
 /* Returns, as overrides, the values with which the run in this folder began for keys that are auto now, if it had the
- * same number of ranks; NULL: none. */
-static char *find_kept(const tutti_job *job, const char *dir, int nranks)
+ * same number of ranks; NULL: none. again: the run has begun and lost a rank, so the folder has its job even before the
+ * first checkpoint. */
+static char *find_kept(const tutti_job *job, const char *dir, int nranks, bool again)
 {
-    char *text = dir ? tutti_checkpoint_newest_text(dir, "job.yaml") : NULL, *out = NULL;
+    char *path = NULL, *text = NULL, *out = NULL;
+    size_t nbytes;
     tutti_job *kept = NULL;
+    if (dir && !tutti_checkpoint_newest(dir, &path, NULL, NULL) && path)
+        (void)tutti_checkpoint_read_text(path, "job.yaml", &text, NULL);
+    if (dir && !path && again) {
+        path = tutti_checkpoint_path("%s/job.yaml", dir);
+        (void)tutti_file_read(path, MOST_JOB_BYTES, TUTTI_ERR_DATA, &text, &nbytes, NULL);
+    }
     if (text && !tutti_job_parse("job.yaml", text, strlen(text), NULL, 0, &kept, NULL) && kept->ranks == nranks)
         out = tutti_job_keep(job, kept);
     tutti_job_destroy(kept);
+    free(path);
     free(text);
     return out;
 }
@@ -168,7 +181,7 @@ tutti_status tutti_session_choose(const tutti_job *job, const tutti_topology *t,
     tutti_job_choice choice = {0};
     *overrides = NULL;
     if (config->nranks == 1 || !tutti_job_is_open(job)) return TUTTI_OK;
-    char *kept = find_kept(job, dir, config->nranks);
+    char *kept = find_kept(job, dir, config->nranks, s->again);
     if (kept && (!*kept || take(job, kept, s, NULL))) { /* take fails if the hosts do not fit the kept groups */
         free(kept);
         kept = NULL;

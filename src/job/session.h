@@ -12,12 +12,19 @@ typedef struct {
     tutti_dataset *train, *test;
     /* memory for the samples of both sets, which all ranks of the host share; NULL: each rank has its own */
     struct tutti_shared_bytes *shared;
+    void *kept; /* mapping of a memory file with these samples; NULL = none */
+    size_t kept_bytes;
 } tutti_session_data;
 /* Opens the data sets; collective with a group (may be NULL). Sets that hold bytes are made once on each host, or once
  * for all ranks of a host that have the same number in memory_of (one number for each rank; NULL = one memory for each
  * host). If only one rank knows a failure, it has the message and the others fail with empty ones. */
 tutti_status tutti_session_data_open(const tutti_job *job, tutti_group *group, const int32_t *memory_of,
                                      tutti_session_data *out, tutti_failure *err);
+/* Opens the data sets through `fd`, a memory file that outlives this process and is the same for all ranks. They are of
+ * one host. Rank 0 makes the samples if the file does not hold them yet. Collective; a rank that has the sets already
+ * passes them in *out, and they stay. Failures are those of tutti_session_data_open. */
+tutti_status tutti_session_data_open_kept(const tutti_job *job, tutti_group *group, int fd, tutti_session_data *out,
+                                          tutti_failure *err);
 /* Returns the bytes of samples on each host; 0 if no set holds them. */
 int64_t tutti_session_data_bytes(const tutti_session_data *d);
 void tutti_session_data_release(tutti_session_data *d);
@@ -29,6 +36,7 @@ typedef struct {
     const char **free_keys;                   /* the array of config.free_keys */
     /* what was chosen, for people; "" = nothing was, or rank 0 chose and sent it */
     char exchange[240];
+    bool again;   /* ranks have joined again after one was lost */
     bool is_kept; /* the choice is the one that the run in this folder began with */
     /* seconds of the choice, and predicted time of a step (on one host without kernels) */
     double choice_s, predicted_s;

@@ -2,6 +2,13 @@
 /* session_data.c: opens the data sets of a job, once for each host, in memory that its ranks share. In a group the
  * lowest rank of each host, or of the ranks near one memory, draws, reads and decodes them for all of these. A set that
  * holds no bytes (pictures, decoded when they are asked for) is opened by each rank. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "../collective/group/share.h"
 #include "job_fields.h"
 #include "session.h"
@@ -47,13 +54,12 @@ static void fill_block(void *arg, void *block)
     tutti_dataset_block_write(d->test, (char *)block + second_at(d));
 }
 
-static tutti_status open_block(const tutti_job *job, const tutti_shared_bytes *shared, tutti_session_data *d,
+static tutti_status open_block(const tutti_job *job, const char *at, size_t nbytes, tutti_session_data *d,
                                tutti_failure *err)
 {
     const tutti_dataset_config c = tutti_job_data_config(job);
-    const char *at = tutti_shared_bytes_at(shared);
     const block_header h = *(const block_header *)(const void *)at;
-    const size_t second = tutti_shared_bytes_count(shared) - h.second_at;
+    const size_t second = nbytes - h.second_at;
     tutti_status st = tutti_dataset_open_block(&c, TUTTI_SPLIT_TRAIN, at + LINE, h.first_bytes, &d->train, err);
     return st ? st : tutti_dataset_open_block(&c, TUTTI_SPLIT_TEST, at + h.second_at, second, &d->test, err);
 }
@@ -69,7 +75,7 @@ static tutti_status share(const tutti_job *job, tutti_group *group, const int32_
     if (st) return st;
     if (!tutti_shared_bytes_count(d->shared)) return d->train ? TUTTI_OK : open_own(job, d, err);
     close_own(d); /* closes the sets that a rank has opened to fill the block */
-    return open_block(job, d->shared, d, err);
+    return open_block(job, tutti_shared_bytes_at(d->shared), tutti_shared_bytes_count(d->shared), d, err);
 }
 
 tutti_status tutti_session_data_open(const tutti_job *job, tutti_group *group, const int32_t *memory_of,
@@ -90,9 +96,68 @@ tutti_status tutti_session_data_open(const tutti_job *job, tutti_group *group, c
     return st;
 }
 
+/* --- a memory file that outlives the process --- */
+
+enum { PAGE = 4096 };
+
+/* The file begins with the number of bytes of its block, which follows after a page; 0: the block is not whole. */
+typedef _Atomic uint64_t kept_head;
+
+static tutti_status map_kept(int fd, size_t nbytes, tutti_session_data *d, tutti_failure *err)
+{
+    void *at = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (at == MAP_FAILED)
+        return tutti_fail(err, TUTTI_ERR_FAILED, "data: cannot map %zu bytes of samples: %s", nbytes, strerror(errno));
+    d->kept = at;
+    d->kept_bytes = nbytes;
+    return TUTTI_OK;
+}
+
+/* Draws, reads or decodes the sets and writes them into the file. */
+static tutti_status make_kept(const tutti_job *job, int fd, tutti_session_data *d, tutti_failure *err)
+{
+    tutti_status st = open_own(job, d, err);
+    const size_t nbytes = st ? 0 : block_bytes(d);
+    if (st || !nbytes) return st;
+    if (ftruncate(fd, (off_t)(PAGE + nbytes)))
+        return tutti_fail(err, TUTTI_ERR_FAILED, "data: no %zu bytes for samples: %s", nbytes, strerror(errno));
+    st = map_kept(fd, PAGE + nbytes, d, err);
+    if (st) return st;
+    fill_block(d, (char *)d->kept + PAGE);
+    atomic_store((kept_head *)d->kept, nbytes);
+    return TUTTI_OK;
+}
+
+static tutti_status open_kept(const tutti_job *job, int fd, bool makes, tutti_session_data *d, tutti_failure *err)
+{
+    struct stat now = {0};
+    tutti_status st = TUTTI_OK;
+    if (fstat(fd, &now) == 0 && now.st_size > PAGE) st = map_kept(fd, (size_t)now.st_size, d, err);
+    if (st) return st;
+    if (!d->kept || !atomic_load((kept_head *)d->kept)) {
+        if (d->kept) munmap(d->kept, d->kept_bytes), d->kept = NULL;
+        st = makes ? make_kept(job, fd, d, err) : open_own(job, d, err);
+    }
+    if (st || !d->kept) return st; /* sets that hold no bytes are open now */
+    close_own(d);
+    return open_block(job, (char *)d->kept + PAGE, atomic_load((kept_head *)d->kept), d, err);
+}
+
+tutti_status tutti_session_data_open_kept(const tutti_job *job, tutti_group *group, int fd, tutti_session_data *out,
+                                          tutti_failure *err)
+{
+    const bool makes = tutti_group_rank(group) == 0;
+    tutti_status st = makes && !out->train ? open_kept(job, fd, true, out, err) : TUTTI_OK;
+    st = tutti_group_all_ready(group, "data: samples are made, once a host", st, err);
+    if (!st && !out->train) st = open_kept(job, fd, false, out, err);
+    if (st) tutti_session_data_release(out);
+    return st;
+}
+
 void tutti_session_data_release(tutti_session_data *d)
 {
     close_own(d);
+    if (d->kept) munmap(d->kept, d->kept_bytes);
     tutti_shared_bytes_destroy(d->shared);
     *d = (tutti_session_data){0};
 }

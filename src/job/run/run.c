@@ -81,6 +81,20 @@ static tutti_status listen_for_reports(tutti_rank_run *r)
     return r->options->report_signal ? tutti_group_report_on(r->group, r->options->report_signal, &r->err) : TUTTI_OK;
 }
 
+/* A run starts over once: after a loss it goes on. */
+static bool starts_over(const tutti_rank_run *r)
+{
+    return r->options->fresh && r->now.epoch <= 1;
+}
+
+static tutti_status open_data(tutti_rank_run *r, tutti_session_data *own)
+{
+    const tutti_run_epochs *e = r->options->epochs;
+    if (r->data) return TUTTI_OK;
+    if (e && e->samples > 0) return tutti_session_data_open_kept(r->job, r->group, e->samples, &r->kept, &r->err);
+    return tutti_session_data_open(r->job, r->group, r->seat.memory_of, own, &r->err);
+}
+
 /* Prepares the rank's session. On a failure, a rank that has a message reports it before any rank ends, because a
  * launcher kills the other ranks when the first one ends. */
 static tutti_status prepare(tutti_rank_run *r, tutti_session_data *own, tutti_session *s)
@@ -90,15 +104,16 @@ static tutti_status prepare(tutti_rank_run *r, tutti_session_data *own, tutti_se
     tutti_status st = listen_for_reports(r);
     if (!st) st = tutti_seat_tell(r->group, r->job, &r->seat, &r->err);
     if (!st) st = tutti_job_share_times(r->job, r->group, &times, &r->err);
-    if (!st) st = r->data ? TUTTI_OK : tutti_session_data_open(r->job, r->group, r->seat.memory_of, own, &r->err);
+    if (!st) st = open_data(r, own);
+    if (r->kept.train) data = &r->kept;
     if (!st) st = tutti_session_open(r->job, data, r->group, times, s, &r->err);
     free(times);
     if (!st && r->options->pretend) st = tutti_session_pretend(r->options->pretend, s, &r->err);
     st = tutti_group_all_ready(r->group, "preparation", st, &r->err);
     if (!st) st = tutti_seat_check_memory(r->group, r->job, &r->seat, s, own, &r->err);
     if (!st) tutti_run_tell_data(r, data);
-    if (!st) return tutti_session_settle(r->job, r->group, r->options->fresh ? NULL : r->options->dir, s, &r->err);
-    tutti_run_tell_failure(r);
+    if (!st) return tutti_session_settle(r->job, r->group, starts_over(r) ? NULL : r->options->dir, s, &r->err);
+    if (!tutti_run_has_lost(r)) tutti_run_tell_failure(r);
     (void)tutti_group_barrier(r->group, "words of a failure", NULL);
     return st;
 }
@@ -107,7 +122,11 @@ static void configure(tutti_rank_run *r, tutti_train_config *c)
 {
     const tutti_run_options *o = r->options;
     c->dir = o->dir;
-    c->fresh = o->fresh;
+    c->fresh = starts_over(r);
+    c->copies = o->epochs ? o->epochs->copies : 0;
+    c->epoch = r->now.epoch;
+    c->lost = r->now.lost;
+    c->lost_ns = r->now.lost_ns;
     if (o->handicaps) {
         const tutti_run_handicap *h = &o->handicaps[r->rank];
         c->handicap = (tutti_handicap){h->slowness, h->stall_s, h->stall_step};
@@ -128,7 +147,6 @@ static void play(tutti_rank_run *r)
     tutti_session s = {0};
     tutti_session_data own = {0};
     tutti_train_result result;
-    int culprit;
     tutti_status st = prepare(r, &own, &s);
     if (!st) tutti_run_tell_rule(r);
     r->session = &s;
@@ -147,11 +165,20 @@ static void play(tutti_rank_run *r)
     }
     tutti_session_release(&s);
     tutti_session_data_release(&own);
-    (void)tutti_group_failure(r->group, &culprit, NULL);
-    r->is_borne = culprit == r->rank;
+    (void)tutti_group_failure(r->group, &r->culprit, NULL);
+    r->is_borne = r->culprit == r->rank;
     tutti_group_leave(r->group);
     r->err.status = st;
-    if (st) tutti_run_tell_failure(r);
+    if (st && !tutti_run_has_lost(r)) tutti_run_tell_failure(r);
+}
+
+static void join_and_play(tutti_rank_run *r, const tutti_group_config *config)
+{
+    r->culprit = -1;
+    r->err.status = tutti_group_join(config, &r->group, &r->err);
+    if (r->err.status) return;
+    tutti_run_tell(r, TUTTI_RUN_JOINED, "");
+    play(r);
 }
 
 static void run_rank(tutti_rank_run *r, tutti_group_config *config)
@@ -162,14 +189,14 @@ static void run_rank(tutti_rank_run *r, tutti_group_config *config)
     config->fingerprint = text;
     config->notice = tell_waiting;
     config->notice_arg = r;
-    tutti_status st = tutti_seat_take(r->job, config, &r->seat, &r->err);
-    if (!st) st = tutti_group_join(config, &r->group, &r->err);
+    tutti_run_watch_epoch(r, config);
+    r->err.status = tutti_seat_take(r->job, config, &r->seat, &r->err);
+    if (!r->err.status) do
+            join_and_play(r, config);
+        while (tutti_run_begin_epoch(r, config));
+    if (r->err.status) tutti_run_tell_failure(r);
     free(text);
-    r->err.status = st;
-    if (st)
-        tutti_run_tell_failure(r);
-    else
-        play(r);
+    tutti_session_data_release(&r->kept);
     tutti_seat_release(&r->seat);
 }
 

@@ -12,6 +12,7 @@ static void tell(const tutti_rank_run *r, tutti_run_event *e)
     if (!r->events || !r->events->on_event) return;
     e->rank = r->rank;
     e->nranks = r->nranks;
+    e->epoch_of_group = r->now.epoch ? r->now.epoch : 1;
     if (!e->text) e->text = "";
     r->events->on_event(r->events->arg, e);
 }
@@ -129,6 +130,7 @@ void tutti_run_hear(void *arg, const tutti_train_event *e)
         [TUTTI_TRAIN_PROVED] = TUTTI_RUN_PROVED,    [TUTTI_TRAIN_BEGIN] = TUTTI_RUN_BEGIN,
         [TUTTI_TRAIN_STEP] = TUTTI_RUN_STEP,        [TUTTI_TRAIN_EVAL] = TUTTI_RUN_TEST,
         [TUTTI_TRAIN_SAVED] = TUTTI_RUN_CHECKPOINT, [TUTTI_TRAIN_TRACED] = TUTTI_RUN_TRACED,
+        [TUTTI_TRAIN_COPIES] = TUTTI_RUN_COPIES,    [TUTTI_TRAIN_RESTARTED] = TUTTI_RUN_RESTARTED,
         [TUTTI_TRAIN_COST] = TUTTI_RUN_COST,        [TUTTI_TRAIN_VISITS] = TUTTI_RUN_VISITS,
     };
     const tutti_rank_run *r = arg;
