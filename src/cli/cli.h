@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "../collective/launch/launch.h"
 #include "../job/outputs.h"
 #include "tutti/failure.h"
 
@@ -28,10 +29,9 @@ int tutti_cli_verb(const char *command, const char *about, const tutti_command *
  * do. */
 tutti_status tutti_cli_refuse_ranks(long asked, int nranks, const char *launcher, tutti_failure *err);
 
-/* Starts `nranks` ranks of the same command (argv[0] is its name) on this host. Returns the exit code of the first rank
- * that failed. prepare: see launch.h; NULL = not called. */
-int tutti_cli_launch(const char *command, int nranks, tutti_status (*prepare)(void *arg, int rank, tutti_failure *err),
-                     void *arg, char **argv);
+/* Starts ranks of the same command (argv[0] is its name) on this host, by these options (launch.h). Returns the exit
+ * code of the first rank that failed. */
+int tutti_cli_launch(const char *command, const tutti_launch_options *options, char **argv);
 
 /* Prints "tutti <command>: <text>" on stderr and returns the exit code of the failure. */
 int tutti_cli_fail(const char *command, const tutti_failure *err);

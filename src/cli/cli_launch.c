@@ -7,7 +7,6 @@
 #include "../base/arena.h"
 #include "../base/stop_request.h"
 #include "../collective/launch/join.h"
-#include "../collective/launch/launch.h"
 #include "cli.h"
 
 /* True if the launcher must explain the exit code. An orderly end by a signal needs no explanation, and a rank that
@@ -30,18 +29,16 @@ tutti_status tutti_cli_refuse_ranks(long asked, int nranks, const char *launcher
         asked, nranks, launcher, nranks, unset, asked);
 }
 
-int tutti_cli_launch(const char *command, int nranks, tutti_status (*prepare)(void *arg, int rank, tutti_failure *err),
-                     void *arg, char **argv)
+int tutti_cli_launch(const char *command, const tutti_launch_options *options, char **argv)
 {
     int n = 0;
     while (argv[n]) n++;
     char **full = tutti_alloc(sizeof *full * (size_t)(n + 2));
     full[0] = "tutti";
     for (int i = 0; i < n; i++) full[i + 1] = argv[i];
-    const tutti_launch_options options = {.nranks = nranks, .prepare = prepare, .prepare_arg = arg};
     tutti_launch_result result = {0};
     tutti_failure err = {0};
-    tutti_status st = tutti_launch(&options, full, &result, &err);
+    tutti_status st = tutti_launch(options, full, &result, &err);
     free(full);
     if (st) return tutti_cli_fail(command, &err);
     if (needs_words(result.exit_code) && result.words) fprintf(stderr, "%s", result.words);

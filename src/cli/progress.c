@@ -81,22 +81,28 @@ void tutti_progress_event(tutti_progress *p, const tutti_run_event *e)
         show_note(p, e->text);
         return;
     }
+    const bool again = e->epoch_of_group > 1; /* a rank was lost: most is as it was said before */
     if (p->quiet) return;
     switch (e->kind) {
     case TUTTI_RUN_BEGIN:
         p->began = tutti_clock_s();
         p->first_step = e->step;
+        if (again) break;
         if (strcmp(e->text, "f32") != 0 && e->step < e->nsteps) printf("precision %s\n", e->text);
         if (e->step > 0 && e->step < e->nsteps)
             printf("resuming at step %" PRId64 " of %" PRId64 " from %s\n", e->step, e->nsteps, p->dir);
         break;
     case TUTTI_RUN_INIT:
-    case TUTTI_RUN_PROVED: printf("%s\n", e->text); break;
+    case TUTTI_RUN_PROVED:
+    case TUTTI_RUN_COPIES:
+        if (!again) printf("%s\n", e->text);
+        break;
     case TUTTI_RUN_STEP: show_step(p, e); break;
     case TUTTI_RUN_TEST:
         tutti_progress_end(p);
         printf("epoch %.2f test accuracy %.2f %% loss %.4f\n", e->epoch, 100 * e->accuracy, e->loss);
         break;
+    case TUTTI_RUN_RESTARTED:
     case TUTTI_RUN_TRACED:
     case TUTTI_RUN_VISITS:
         tutti_progress_end(p);
@@ -105,6 +111,7 @@ void tutti_progress_event(tutti_progress *p, const tutti_run_event *e)
     case TUTTI_RUN_PLAN:
     case TUTTI_RUN_DATA:
     case TUTTI_RUN_COST:
+        if (again && e->kind != TUTTI_RUN_COST) break;
         tutti_progress_end(p);
         fputs(e->text, stdout);
         break;

@@ -226,7 +226,7 @@ static int run_command(int argc, char **argv)
         st = take_environment(&config, &t->order, &err);
         config.ncores = t->order.ncores;
         if (!st && t->order.nranks > 1 && !config.launcher) {
-            code = tutti_cli_launch("svm-train", t->order.nranks, NULL, NULL, argv);
+            code = tutti_cli_launch("svm-train", &(tutti_launch_options){.nranks = t->order.nranks}, argv);
         } else if (!st) {
             st = tutti_stop_begin("svm-train", config.rank == 0, &t->signals, &err);
             if (!st) code = run_rank(t, &config, argv);

@@ -37,8 +37,8 @@ tutti_status tutti_svm_letter_real(char letter, const char *text, double *out, t
 tutti_status tutti_svm_letter_whole(char letter, const char *text, long lo, long hi, long *out, tutti_failure *err);
 /* Reads --threads; 0 = not given. */
 tutti_status tutti_svm_threads(const tutti_flags *f, int *out, tutti_failure *err);
-/* Returns the threads of each rank if the user named no number. A rank gets its share of the cores that the ranks of
- * its machine have together, but no more than the cores that it may use itself, and at least 1. */
+/* Returns the threads of each rank if the user asked for none: its share of the cores that the ranks of a machine have
+ * together, at most the cores that it may use itself, at least 1. */
 int tutti_svm_threads_share(int nranks, int ncores);
 
 /* Prints a warning on stderr if kernel values are off by `error` (tutti_svm_kernel_error) and that is too much. */

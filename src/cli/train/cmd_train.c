@@ -38,6 +38,7 @@ static const tutti_flag flags[] = {
     {"stall", "RANK=SECONDS@STEP", "that rank stands still for so long, once, at that step", TUTTI_FLAG_MANY},
     {"pretend", "LAYERS", "kernels only wait for the times of a layer trace: nothing is learned or kept (see above)",
      TUTTI_FLAG_READS},
+    {"max-restarts", "N", "on one host: replace ranks that are lost, at most N times (default 0; docs/elastic.md)", 0},
     {"fresh", NULL, "start over: remove what DIR holds of an earlier run", 0},
     {"quiet", NULL, "print the last line only", 0},
     {"dry-run", NULL, "print the resolved job, the plan and the memory; run nothing", 0},
@@ -84,6 +85,7 @@ typedef struct {
     bool quiet, is_borne; /* is_borne: this rank has failed, but the other ranks continue without it */
     const char *dir, *pretend;
     tutti_stop *stop;
+    const tutti_train_link *link;
     tutti_progress progress;
 } listener;
 
@@ -127,6 +129,7 @@ static void print_failure(listener *l, const tutti_run_event *e)
 static void hear(void *arg, const tutti_run_event *e)
 {
     listener *l = arg;
+    tutti_train_link_hear(l->link, e);
     switch (e->kind) {
     case TUTTI_RUN_FAILED: print_failure(l, e); break;
     case TUTTI_RUN_REPORT: tutti_cli_print_report("train", e->rank, e->text); break;
@@ -140,6 +143,14 @@ static void hear(void *arg, const tutti_run_event *e)
 }
 
 /* ---- the command ---- */
+
+/* The flag has been checked before. */
+static long max_restarts_of(const tutti_flags *f)
+{
+    long n = 0;
+    (void)tutti_cli_int(f, "max-restarts", (tutti_cli_range){0, 1000000}, 0, &n, NULL);
+    return n;
+}
 
 static bool sets_kernels(const tutti_flags *f)
 {
@@ -199,16 +210,33 @@ static tutti_run_options options_of(const tutti_flags *f)
                                .report_signal = SIGQUIT};
 }
 
+/* Ranks that another launcher started are its own to replace. */
+static void tell_not_replaced(const tutti_group_config *config)
+{
+    char words[200];
+    snprintf(words, sizeof words, "--max-restarts does nothing here: %s started these ranks, so lost ones stay lost",
+             config->launcher ? config->launcher : "this process");
+    tutti_cli_print_report("train", -1, words);
+}
+
 static int run(const tutti_flags *f, const tutti_job *job, tutti_group_config *config, char **argv)
 {
+    const int max_restarts = (int)max_restarts_of(f);
     const int nranks = (int)job->ranks;
     const bool quiet = tutti_cli_has(f, "quiet");
     tutti_run_options options = options_of(f);
-    if (!options.ranks_as_threads && !config->launcher && nranks > 1) return tutti_train_launch(job, !quiet, argv);
-    const tutti_run_place place = place_of(config);
+    if (!options.ranks_as_threads && !config->launcher && (nranks > 1 || max_restarts))
+        return tutti_train_launch(job, max_restarts, !quiet, argv);
+    tutti_run_place place = place_of(config);
+    tutti_train_link link;
+    if (tutti_train_link_open(&link, &place, job->exchange.deadline_s))
+        options.epochs = &link.epochs;
+    else if (max_restarts && config->rank == 0)
+        tell_not_replaced(config);
     listener l = {.quiet = quiet,
                   .dir = options.dir,
                   .pretend = options.pretend,
+                  .link = &link,
                   .progress = tutti_progress_begin(quiet, options.dir)};
     const tutti_run_events events = {hear, &l};
     tutti_run_handicap *handicaps = tutti_alloc(sizeof *handicaps * (size_t)nranks);
@@ -252,6 +280,20 @@ static tutti_status check_job_stays(const char *path, const char *dir, const tut
     return st;
 }
 
+static tutti_status check_restarts(const tutti_flags *f, tutti_failure *err)
+{
+    long n;
+    tutti_status st = tutti_cli_int(f, "max-restarts", (tutti_cli_range){0, 1000000}, 0, &n, err);
+    if (!st && n && tutti_cli_has(f, "ranks-as-threads"))
+        st = tutti_fail(err, TUTTI_ERR_USAGE,
+                        "--max-restarts replaces ranks that are processes; it cannot go with --ranks-as-threads");
+    if (!st && n && (tutti_cli_has(f, "record") || tutti_cli_has(f, "replay")))
+        st = tutti_fail(err, TUTTI_ERR_USAGE,
+                        "--max-restarts: the order of visits is of one group of ranks; leave "
+                        "--record and --replay out");
+    return st;
+}
+
 /* Refuses, before there are ranks, files that rank 0 could not write at the end. */
 static tutti_status check_places(const tutti_flags *f, const tutti_job *job, bool writes, tutti_failure *err)
 {
@@ -292,6 +334,7 @@ static int act(tutti_flags *f, tutti_group_config *config, char **argv)
     if (!st) st = check_places(f, job, config->rank == 0 && !tutti_cli_has(f, "dry-run"), &err);
     const tutti_run_options options = options_of(f);
     if (!st) st = tutti_run_check(job, &options, "--", &err);
+    if (!st) st = check_restarts(f, &err);
     if (!st) st = tutti_cli_handicaps(f, (int)job->ranks, NULL, &err);
     if (!st && tutti_cli_has(f, "dry-run"))
         st = print_dry_run(job, &err);

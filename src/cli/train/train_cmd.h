@@ -8,9 +8,21 @@
 
 /* Reads --slow and --stall for nranks ranks. out: one entry for each rank; NULL: the flags are only checked. */
 tutti_status tutti_cli_handicaps(const tutti_flags *f, int nranks, tutti_run_handicap *out, tutti_failure *err);
-/* Starts the job's ranks on this host, each bound to its group if the job has a partition; returns the exit code. says:
- * if the partition has set the number of ranks, prints that on stdout. The ranks cannot print it, because they are only
- * told the number. */
-int tutti_train_launch(const tutti_job *job, bool says, char **argv);
+/* The link of this rank to a launcher that replaces lost ranks (collective/launch/link.h). */
+typedef struct {
+    int fd; /* -1: lost ranks are not replaced */
+    double deadline_s;
+    tutti_run_epochs epochs;
+} tutti_train_link;
+/* Opens the link that the environment names, and puts the epoch into *place. False: there is none, and l->fd is -1.
+ * deadline_s: the deadline of waits for peers. *l must stay where it is until the run has ended. */
+bool tutti_train_link_open(tutti_train_link *l, tutti_run_place *place, double deadline_s);
+/* Tells the launcher that this rank has joined the group, or has done its first step. */
+void tutti_train_link_hear(const tutti_train_link *l, const tutti_run_event *e);
+
+/* Starts the job's ranks on this host, each bound to its group if the job has a partition; returns the exit code.
+ * max_restarts: how often lost ranks may be replaced. says: if the partition has set the number of ranks, prints that
+ * on stdout. The ranks cannot print it, because they are only told the number. */
+int tutti_train_launch(const tutti_job *job, int max_restarts, bool says, char **argv);
 
 #endif

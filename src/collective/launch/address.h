@@ -23,9 +23,9 @@ tutti_status tutti_address_read(const char *text, tutti_address *out, tutti_fail
 /* Finds all stream addresses of the address (freeaddrinfo), or returns getaddrinfo's error. A name that is unknown now
  * may become known later. */
 int tutti_address_resolve(const tutti_address *a, int port, struct addrinfo **out);
-/* Opens sockets that listen where peers may look for rank 0. For an address in numbers that is this address, for
- * "localhost" it is loopback. For any other name it is all interfaces, because peers may know the name by another
- * address than this host does. Returns their number, or -1 and errno if none could be opened. */
+/* Opens sockets that listen where peers may look for rank 0: on a given address, on loopback for "localhost", else on
+ * all interfaces, because peers may know a name by another address than this host does. Returns their number, or -1 and
+ * errno if none could be opened. */
 int tutti_address_listen(const tutti_address *a, int port, int out[TUTTI_ADDRESS_MOST_LISTENERS]);
 /* Returns true if the address is known and none of its addresses belongs to this host. */
 bool tutti_address_is_elsewhere(const tutti_address *a);

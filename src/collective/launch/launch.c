@@ -5,7 +5,7 @@
  * The first failure in time is the cause; other ranks fail because of it. A lost peer shows as exit code 4, so a rank
  * with that code is blamed only if no other rank failed on its own. If rank 0 has told that it goes on without the
  * others (launch_borne.c), their failures are listed, but not blamed. */
-#include "launch.h"
+#include "launch_impl.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -20,37 +20,16 @@
 
 #include "../../base/arena.h"
 #include "../../base/clock.h"
-#include "../../base/process.h"
 #include "../../base/text/strbuf.h"
 #include "open_files.h"
 
-typedef struct {
-    int order;   /* 1 = this rank failed first; 0 = it did not fail */
-    bool borne;  /* true if the rank failed and the other ranks went on without it */
-    bool killed; /* the launcher killed the rank after the grace */
-} rank_end;
-
-typedef struct {
-    const tutti_launch_options *options;
-    tutti_process *ranks;
-    rank_end *ends;
-    int nranks, nrunning, nfailed;
-    int listener, port;
-    int from_zero[2]; /* a pipe: rank 0 says that it goes on without the others */
-    bool bears;
-    char cookie[33];
-    tutti_process_watch watch;
-    int interrupts;
-    unsigned sent;  /* a bit for each signal that was passed on */
-    double kill_at; /* time to kill the ranks; 0 = not yet */
-} launcher;
-
-static const int forwarded[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGQUIT, SIGHUP};
-enum { NFORWARDED = sizeof forwarded / sizeof forwarded[0] };
+/* Signals that are forwarded to the ranks, and SIGIO, by which links tell of messages. */
+static const int watched[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGQUIT, SIGHUP, SIGIO};
+enum { NWATCHED = sizeof watched / sizeof watched[0] };
 
 /* --- before the ranks start --- */
 
-static tutti_status open_socket(launcher *l, tutti_failure *err)
+tutti_status tutti_launch_listen(tutti_launcher *l, tutti_failure *err)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof address;
@@ -65,13 +44,13 @@ static tutti_status open_socket(launcher *l, tutti_failure *err)
     return TUTTI_OK;
 }
 
-static tutti_status open_pipe(launcher *l, tutti_failure *err)
+static tutti_status open_pipe(tutti_launcher *l, tutti_failure *err)
 {
     if (pipe2(l->from_zero, O_CLOEXEC | O_NONBLOCK) == 0) return TUTTI_OK;
     return tutti_fail(err, TUTTI_ERR_FAILED, "launch: no pipe: %s", strerror(errno));
 }
 
-static void close_pipe(const launcher *l)
+static void close_pipe(const tutti_launcher *l)
 {
     for (int i = 0; i < 2; i++)
         if (l->from_zero[i] >= 0) close(l->from_zero[i]);
@@ -112,7 +91,7 @@ __attribute__((format(printf, 2, 3))) static void add(changes *c, const char *fo
     c->n++;
 }
 
-static void add_environment(const launcher *l, int rank, changes *c)
+static void add_environment(const tutti_launcher *l, int rank, int child, changes *c)
 {
     add(c, "RANK=%d", rank);
     add(c, "LOCAL_RANK=%d", rank);
@@ -124,6 +103,15 @@ static void add_environment(const launcher *l, int rank, changes *c)
     if (!getenv("OMP_WAIT_POLICY"))
         add(c, "OMP_WAIT_POLICY=passive"); /* idle threads must not spin against other ranks */
     add(c, "TORCHELASTIC_USE_AGENT_STORE");
+    if (child >= 0) {
+        add(c, "TUTTI_LINK_FD=%d", child);
+        add(c, "TUTTI_KEEP_FDS=%d,%d", l->epochs.samples, l->epochs.copies);
+        add(c, "TUTTI_EPOCH=%u,%d,%lld", l->epochs.epoch, l->epochs.lost, (long long)l->epochs.lost_ns);
+    } else {
+        add(c, "TUTTI_LINK_FD");
+        add(c, "TUTTI_KEEP_FDS");
+        add(c, "TUTTI_EPOCH");
+    }
     if (rank) {
         add(c, "TUTTI_MASTER_FD");
         add(c, "TUTTI_LAUNCHER_FD");
@@ -147,20 +135,23 @@ static int prepare(void *arg)
     return (int)err.status;
 }
 
-static tutti_status start_rank(launcher *l, int rank, char *const *argv, tutti_failure *err)
+/* Starts the rank's process. child: the rank's end of its link, -1 = none. */
+static tutti_status start_process(tutti_launcher *l, int rank, int child, tutti_failure *err)
 {
-    const int inherited[] = {l->listener, l->from_zero[1]};
+    int inherited[5], n = 0;
+    if (child >= 0) inherited[n++] = child, inherited[n++] = l->epochs.samples, inherited[n++] = l->epochs.copies;
+    if (!rank) inherited[n++] = l->listener, inherited[n++] = l->from_zero[1];
     rank_in_the_making r = {l->options, rank};
     changes c = {.n = 0};
-    add_environment(l, rank, &c);
+    add_environment(l, rank, child, &c);
     const tutti_process_options options = {
-        .argv = (const char *const *)argv,
+        .argv = (const char *const *)l->argv,
         .program = l->options->program ? l->options->program : TUTTI_PROCESS_SELF,
         .environment = c.list,
         .inherited = inherited,
-        .ninherited = rank ? 0 : 2,
+        .ninherited = n,
         .own_group = true,
-        .group = l->ranks[0].pid,
+        .group = l->nrunning ? l->group : 0,
         .mask = &l->watch.before,
         .dies_with = SIGKILL,
         .prepare = prepare,
@@ -168,27 +159,37 @@ static tutti_status start_rank(launcher *l, int rank, char *const *argv, tutti_f
     };
     tutti_status st = tutti_process_start(&options, &l->ranks[rank], err);
     if (st) return tutti_fail_at(err, "launch: cannot start rank %d of %d", rank, l->nranks);
+    if (!l->nrunning) l->group = l->ranks[rank].pid;
     l->nrunning++;
     return TUTTI_OK;
 }
 
+tutti_status tutti_launch_start_rank(tutti_launcher *l, int rank, tutti_failure *err)
+{
+    int child;
+    tutti_status st = tutti_epochs_open_link(l, rank, &child, err);
+    if (!st) st = start_process(l, rank, child, err);
+    if (child >= 0) close(child);
+    return st;
+}
+
 /* --- watching the ranks --- */
 
-static void send_all(launcher *l, int signal)
+void tutti_launch_send_all(tutti_launcher *l, int signal)
 {
     for (int r = 0; r < l->nranks; r++) tutti_process_signal(&l->ranks[r], signal);
 }
 
-static void kill_all(launcher *l)
+static void kill_all(tutti_launcher *l)
 {
     for (int r = 0; r < l->nranks; r++) l->ends[r].killed |= l->ranks[r].runs;
-    send_all(l, SIGKILL);
+    tutti_launch_send_all(l, SIGKILL);
 }
 
 /* Returns true if the end of the rank does not fail the run: rank 0 has said that it goes on without the others, and
  * has not failed itself. The other ranks then end as rank 0 does, or disturb no rank. The exit codes for wrong usage
  * and wrong data fail the run all the same, because their cause has ended all ranks. */
-static bool is_borne(launcher *l, int rank)
+static bool is_borne(tutti_launcher *l, int rank)
 {
     const int code = l->ranks[rank].code;
     char word;
@@ -196,31 +197,35 @@ static bool is_borne(launcher *l, int rank)
     return l->bears && rank > 0 && !l->ends[0].order && code != TUTTI_ERR_USAGE && code != TUTTI_ERR_DATA;
 }
 
-static void note_end(launcher *l, int rank)
+static void note_end(tutti_launcher *l, int rank)
 {
-    rank_end *e = &l->ends[rank];
+    tutti_rank_end *e = &l->ends[rank];
     const bool failed = l->ranks[rank].code != 0;
     l->nrunning--;
+    if (failed && !is_borne(l, rank) && tutti_epochs_bear(l, rank)) return;
     if (failed) e->borne = is_borne(l, rank), e->order = ++l->nfailed;
     const bool hurries = (failed && !e->borne) || (l->nfailed && !l->ranks[0].runs);
     const double grace = l->options->grace_s > 0 ? l->options->grace_s : 5;
     if (hurries && l->kill_at == 0) l->kill_at = tutti_clock_s() + grace;
 }
 
-static void handle_signal(launcher *l, int signal)
+static void handle_signal(tutti_launcher *l, int signal)
 {
+    if (signal == SIGIO) return; /* a rank has said something */
     if (signal == SIGINT && ++l->interrupts > 1) {
         kill_all(l);
         return;
     }
+    if (tutti_epochs_hold(l, signal)) return;
     l->sent |= 1U << signal;
-    send_all(l, signal);
+    tutti_launch_send_all(l, signal);
 }
 
-static void watch(launcher *l)
+static tutti_status watch(tutti_launcher *l, tutti_failure *err)
 {
+    tutti_status st = TUTTI_OK;
     while (l->nrunning > 0) {
-        double left = l->kill_at > 0 ? l->kill_at - tutti_clock_s() : 1;
+        double left = l->kill_at > 0 ? l->kill_at - tutti_clock_s() : tutti_epochs_nap(l);
         if (left <= 0) {
             kill_all(l);
             left = 1;
@@ -228,30 +233,36 @@ static void watch(launcher *l)
         const int signal = tutti_process_watch_next(&l->watch, left);
         if (signal) handle_signal(l, signal);
         for (int r; (r = tutti_process_wait_any(l->ranks, l->nranks, 0)) >= 0;) note_end(l, r);
+        tutti_epochs_hear(l);
+        if (st || tutti_epochs_advance(l, err)) continue;
+        st = TUTTI_ERR_FAILED;
+        tutti_epochs_give_up(l);
+        kill_all(l);
     }
+    return st;
 }
 
 /* --- after the last rank has ended --- */
 
-static bool is_own_failure(const launcher *l, int rank)
+static bool is_own_failure(const tutti_launcher *l, int rank)
 {
     return !l->ends[rank].killed && l->ranks[rank].code != TUTTI_ERR_PEER;
 }
 
 /* Returns the rank whose failure is the cause, -1: none. */
-static int find_cause(const launcher *l)
+static int find_cause(const tutti_launcher *l)
 {
     int cause = -1;
     for (int pass = 0; pass < 2 && cause < 0; pass++)
         for (int r = 0; r < l->nranks; r++) {
-            const rank_end *e = &l->ends[r];
+            const tutti_rank_end *e = &l->ends[r];
             const bool counts = e->order && !e->borne && (pass || is_own_failure(l, r));
             if (counts && (cause < 0 || e->order < l->ends[cause].order)) cause = r;
         }
     return cause;
 }
 
-static void describe_end(const launcher *l, int rank, tutti_strbuf *out)
+static void describe_end(const tutti_launcher *l, int rank, tutti_strbuf *out)
 {
     const tutti_process *p = &l->ranks[rank];
     char words[TUTTI_PROCESS_WORDS];
@@ -264,12 +275,12 @@ static void describe_end(const launcher *l, int rank, tutti_strbuf *out)
 }
 
 /* Returns true if the rank ended as rank 0 did, by a signal that all ranks got. */
-static bool was_asked(const launcher *l, const tutti_process *p)
+static bool was_asked(const tutti_launcher *l, const tutti_process *p)
 {
     return p->code == l->ranks[0].code && (!p->signal || l->sent & 1U << p->signal);
 }
 
-static void describe_all(const launcher *l, tutti_launch_result *out)
+static void describe_all(const tutti_launcher *l, tutti_launch_result *out)
 {
     tutti_strbuf words = {0}, lost = {0};
     const int cause = find_cause(l);
@@ -288,14 +299,35 @@ static void describe_all(const launcher *l, tutti_launch_result *out)
     out->lost = lost.length ? tutti_strbuf_detach(&lost) : NULL;
 }
 
+/* Starts all ranks and waits until none is left. */
+static tutti_status run(tutti_launcher *l, tutti_failure *err)
+{
+    tutti_status st = tutti_epochs_begin(l, err);
+    fflush(NULL); /* otherwise each rank would print what is buffered here */
+    tutti_process_watch_begin(watched, NWATCHED, &l->watch);
+    for (int r = 0; r < l->nranks && !st; r++) st = tutti_launch_start_rank(l, r, err);
+    if (!l->epochs.link) close(l->listener), l->listener = -1;
+    if (st) tutti_epochs_give_up(l), kill_all(l);
+    const tutti_status watched_st = watch(l, st ? NULL : err);
+    /* Kills helpers that a failed rank left behind. For an empty process group kill does nothing. */
+    if (l->nfailed && l->group) kill(-l->group, SIGKILL);
+    (void)signal(SIGIO, SIG_IGN); /* drops what is pending, which would end this process */
+    /* After a signal the run's end is its answer: a repetition must not change the exit code. */
+    if (!l->sent) tutti_process_watch_end(&l->watch);
+    tutti_epochs_end(l);
+    if (l->listener >= 0) close(l->listener);
+    return st ? st : watched_st;
+}
+
 tutti_status tutti_launch(const tutti_launch_options *options, char *const *argv, tutti_launch_result *out,
                           tutti_failure *err)
 {
-    launcher l = {.options = options, .nranks = options->nranks, .listener = -1, .from_zero = {-1, -1}};
+    tutti_launcher l = {
+        .options = options, .argv = argv, .nranks = options->nranks, .listener = -1, .from_zero = {-1, -1}};
     if (options->nranks < 1) return tutti_fail(err, TUTTI_ERR_USAGE, "launch: %d ranks", options->nranks);
     tutti_status st = allow_files(options->nranks, err);
     if (!st) st = open_pipe(&l, err);
-    if (!st) st = open_socket(&l, err);
+    if (!st) st = tutti_launch_listen(&l, err);
     if (st) {
         close_pipe(&l);
         return st;
@@ -303,16 +335,7 @@ tutti_status tutti_launch(const tutti_launch_options *options, char *const *argv
     l.ranks = tutti_alloc(sizeof *l.ranks * (size_t)l.nranks);
     l.ends = tutti_alloc(sizeof *l.ends * (size_t)l.nranks);
     make_cookie(l.cookie);
-    fflush(NULL); /* otherwise each rank would print what is buffered here */
-    tutti_process_watch_begin(forwarded, NFORWARDED, &l.watch);
-    for (int r = 0; r < l.nranks && !st; r++) st = start_rank(&l, r, argv, err);
-    close(l.listener);
-    if (st) kill_all(&l);
-    watch(&l);
-    /* Kills helpers that a failed rank left behind. For an empty process group kill does nothing. */
-    if (l.nfailed && l.ranks[0].pid) kill(-l.ranks[0].pid, SIGKILL);
-    /* After a signal the run's end is its answer: a repetition must not change the exit code. */
-    if (!l.sent) tutti_process_watch_end(&l.watch);
+    st = run(&l, err);
     if (!st) describe_all(&l, out);
     close_pipe(&l);
     free(l.ranks), free(l.ends);

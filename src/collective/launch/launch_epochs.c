@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* launch_epochs.c: replaces ranks that were lost: the launcher starts new processes for them and tells all ranks where
+ * the next epoch of the group gathers.
+ *
+ * An epoch is broken when a rank was lost. The remaining ranks learn of it from each other, leave the group and say that
+ * the epoch is over for them. Ranks that still join are told. When all have left, the next epoch begins. A rank that is
+ * blamed but still runs stands still, so the launcher kills it. A rank that was lost before any group had formed is
+ * replaced in the same epoch, because the other ranks still wait for it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../../base/arena.h"
+#include "../../base/clock.h"
+#include "launch_impl.h"
+
+/* DIES_S: how long a process may take to die after its sockets have closed. LEAVES_S: how long ranks may take to leave
+ * a broken epoch, if the options name no deadline. */
+static const double DIES_S = 1, LEAVES_S = 60, NAP_S = 0.1;
+
+/* ---- set-up ---- */
+
+static tutti_status open_file(const char *name, int *fd, tutti_failure *err)
+{
+    *fd = memfd_create(name, MFD_CLOEXEC);
+    if (*fd >= 0) return TUTTI_OK;
+    return tutti_fail(err, TUTTI_ERR_FAILED, "launch: no memory file for %s: %s", name, strerror(errno));
+}
+
+tutti_status tutti_epochs_begin(tutti_launcher *l, tutti_failure *err)
+{
+    tutti_launch_epochs *e = &l->epochs;
+    *e = (tutti_launch_epochs){.left = l->options->max_restarts, .epoch = 1, .samples = -1, .copies = -1, .lost = -1};
+    if (!e->left) return TUTTI_OK;
+    e->phase = tutti_alloc(sizeof *e->phase * (size_t)l->nranks);
+    e->link = tutti_alloc(sizeof *e->link * (size_t)l->nranks);
+    for (int r = 0; r < l->nranks; r++) e->link[r] = -1;
+    const tutti_status st = open_file("tutti samples", &e->samples, err);
+    return st ? st : open_file("tutti copies", &e->copies, err);
+}
+
+void tutti_epochs_end(tutti_launcher *l)
+{
+    tutti_launch_epochs *e = &l->epochs;
+    for (int r = 0; r < l->nranks && e->link; r++)
+        if (e->link[r] >= 0) close(e->link[r]);
+    if (e->samples >= 0) close(e->samples);
+    if (e->copies >= 0) close(e->copies);
+    free(e->phase), free(e->link);
+}
+
+tutti_status tutti_epochs_open_link(tutti_launcher *l, int rank, int *child, tutti_failure *err)
+{
+    tutti_launch_epochs *e = &l->epochs;
+    int ends[2];
+    *child = -1;
+    if (!e->link) return TUTTI_OK;
+    const tutti_status st = tutti_link_open(ends, err);
+    if (st) return st;
+    if (e->link[rank] >= 0) close(e->link[rank]);
+    e->link[rank] = ends[0];
+    e->phase[rank] = TUTTI_RANK_JOINS;
+    *child = ends[1];
+    return TUTTI_OK;
+}
+
+/* ---- losses ---- */
+
+static void say(tutti_launcher *l, const char *words)
+{
+    if (l->options->tell) l->options->tell(l->options->tell_arg, words);
+}
+
+static void break_epoch(tutti_launcher *l, int lost)
+{
+    tutti_launch_epochs *e = &l->epochs;
+    const tutti_link_message broken = {.kind = TUTTI_LINK_BROKEN, .epoch = e->epoch};
+    if (e->broken) return;
+    e->broken = true;
+    e->lost = lost;
+    e->blamed_at = 0;
+    e->lost_ns = tutti_clock_ns();
+    for (int r = 0; r < l->nranks; r++)
+        if (l->ranks[r].runs && e->phase[r] == TUTTI_RANK_JOINS) tutti_link_send(e->link[r], &broken, -1);
+}
+
+/* True if a rank that ended like this is replaced: it was killed or crashed, or it lost the others. A rank that ended
+ * with another code has found a cause that its replacement would find, too. */
+static bool is_lost(const tutti_launcher *l, const tutti_process *p)
+{
+    if (p->signal) return !(l->sent & 1U << p->signal);
+    return p->code == TUTTI_ERR_PEER || p->code == TUTTI_ERR_RENDEZVOUS;
+}
+
+/* True if the other ranks have not met yet and still wait for this rank in the current epoch. */
+static bool is_awaited(const tutti_launcher *l, int rank)
+{
+    const tutti_launch_epochs *e = &l->epochs;
+    if (e->broken || rank == 0) return false;
+    for (int r = 0; r < l->nranks; r++)
+        if (r != rank && (!l->ranks[r].runs || e->phase[r] != TUTTI_RANK_JOINS)) return false;
+    return e->phase[rank] == TUTTI_RANK_JOINS;
+}
+
+/* True if rank 0 has ended well: it does so only when all steps are done and the result is saved. */
+static bool is_done(const tutti_launcher *l)
+{
+    return l->ranks[0].pid && !l->ranks[0].runs && l->ranks[0].code == 0;
+}
+
+bool tutti_epochs_bear(tutti_launcher *l, int rank)
+{
+    tutti_launch_epochs *e = &l->epochs;
+    const tutti_process *p = &l->ranks[rank];
+    char how[TUTTI_PROCESS_WORDS], words[TUTTI_PROCESS_WORDS + 120];
+    if (!e->link || l->interrupts > 1 || (e->given_up && !is_done(l))) return false;
+    if (p->code == 0) return false; /* if the epoch breaks later, the rank is started again */
+    if (is_done(l)) {               /* the result is there: the others need not join again */
+        tutti_epochs_give_up(l);
+        return true;
+    }
+    if (e->broken && l->ends[rank].killed) { /* killed because it stood still: already counted */
+        l->ends[rank].killed = false;
+        return true;
+    }
+    tutti_process_words(p, how);
+    if (!is_lost(l, p) || (e->left == 0 && !e->broken)) {
+        if (is_lost(l, p)) say(l, "no replacement is left (--max-restarts): the run ends");
+        tutti_epochs_give_up(l);
+        return false;
+    }
+    const bool waits = is_awaited(l, rank);
+    if (!e->broken && e->left > 0) e->left--;
+    snprintf(words, sizeof words, "rank %d (pid %d) %s and is replaced; %d replacement%s left", rank, (int)p->pid, how,
+             e->left, e->left == 1 ? "" : "s");
+    say(l, words);
+    if (e->broken && e->lost < 0) e->lost = rank;
+    if (!waits) break_epoch(l, rank);
+    return true;
+}
+
+void tutti_epochs_give_up(tutti_launcher *l)
+{
+    tutti_launch_epochs *e = &l->epochs;
+    e->given_up = true;
+    for (int r = 0; r < l->nranks && e->link; r++)
+        if (e->link[r] >= 0) shutdown(e->link[r], SHUT_RDWR);
+}
+
+/* ---- messages ---- */
+
+static void kill_still(tutti_launcher *l, int rank)
+{
+    tutti_launch_epochs *e = &l->epochs;
+    char words[120];
+    snprintf(words, sizeof words, "rank %d (pid %d) stands still: it is killed and replaced", rank,
+             (int)l->ranks[rank].pid);
+    say(l, words);
+    if (e->lost < 0) e->lost = rank;
+    l->ends[rank].killed = true;
+    tutti_process_signal(&l->ranks[rank], SIGKILL);
+}
+
+/* Kills the rank that the others blame, if it still runs a while later: it is stopped or hangs. Its peers may see the
+ * sockets of a dying process close before the launcher sees its end, hence the while. Kills also ranks that have not
+ * left a broken epoch when the deadline has passed. */
+static void kill_standing(tutti_launcher *l)
+{
+    tutti_launch_epochs *e = &l->epochs;
+    const double now = tutti_clock_s(), broken_s = 1e-9 * (double)(tutti_clock_ns() - e->lost_ns);
+    const double patience = l->options->deadline_s > 0 ? l->options->deadline_s : LEAVES_S;
+    for (int r = 0; r < l->nranks && e->broken; r++) {
+        const bool stays = l->ranks[r].runs && e->phase[r] != TUTTI_RANK_OVER && !l->ends[r].killed;
+        if (stays && r == e->lost && e->blamed_at == 0) e->blamed_at = now;
+        if (stays && (broken_s > patience || (r == e->lost && now - e->blamed_at > DIES_S))) kill_still(l, r);
+    }
+}
+
+static void take(tutti_launcher *l, int rank, const tutti_link_message *m)
+{
+    tutti_launch_epochs *e = &l->epochs;
+    if (m->epoch != e->epoch) return;
+    if (m->kind == TUTTI_LINK_JOINED && e->phase[rank] == TUTTI_RANK_JOINS) e->phase[rank] = TUTTI_RANK_JOINED;
+    if (m->kind == TUTTI_LINK_PLAYS) e->phase[rank] = TUTTI_RANK_PLAYS;
+    if (m->kind != TUTTI_LINK_OVER) return;
+    e->phase[rank] = TUTTI_RANK_OVER;
+    if (is_done(l)) {
+        tutti_epochs_give_up(l);
+        return;
+    }
+    if (!e->broken && e->left == 0) {
+        say(l, "no replacement is left (--max-restarts): the run ends");
+        tutti_epochs_give_up(l);
+        return;
+    }
+    if (!e->broken) e->left--;
+    break_epoch(l, m->lost);
+    if (e->lost < 0) e->lost = m->lost;
+}
+
+/* Passes the held signal on once all ranks play. */
+static void release_held(tutti_launcher *l)
+{
+    tutti_launch_epochs *e = &l->epochs;
+    if (!e->held) return;
+    for (int r = 0; r < l->nranks; r++)
+        if (l->ranks[r].runs && e->phase[r] != TUTTI_RANK_PLAYS) return;
+    l->sent |= 1U << e->held;
+    tutti_launch_send_all(l, e->held);
+    e->held = 0;
+}
+
+double tutti_epochs_nap(const tutti_launcher *l)
+{
+    return l->epochs.broken ? NAP_S : 1;
+}
+
+void tutti_epochs_hear(tutti_launcher *l)
+{
+    tutti_launch_epochs *e = &l->epochs;
+    for (int r = 0; r < l->nranks && e->link; r++) {
+        tutti_link_message m;
+        int passed;
+        while (e->link[r] >= 0 && tutti_link_receive(e->link[r], &m, &passed) > 0) {
+            if (passed >= 0) close(passed);
+            take(l, r, &m);
+        }
+    }
+    if (!e->link) return;
+    release_held(l);
+    kill_standing(l);
+}
+
+bool tutti_epochs_hold(tutti_launcher *l, int signal)
+{
+    tutti_launch_epochs *e = &l->epochs;
+    bool all_play = true;
+    if (!e->link || e->given_up || (e->epoch == 1 && !e->broken) || signal == SIGQUIT) return false;
+    for (int r = 0; r < l->nranks; r++) all_play &= !l->ranks[r].runs || e->phase[r] == TUTTI_RANK_PLAYS;
+    if (!e->broken && all_play) return false;
+    e->held = e->held ? e->held : signal;
+    return true;
+}
+
+/* ---- the next epoch ---- */
+
+/* Replaces a rank for which the others still wait, in the epoch at hand. */
+static tutti_status restart_awaited(tutti_launcher *l, tutti_failure *err)
+{
+    tutti_status st = TUTTI_OK;
+    for (int r = 0; r < l->nranks && !st; r++)
+        if (!l->ranks[r].runs && l->ranks[r].code != 0 && !l->ends[r].order) st = tutti_launch_start_rank(l, r, err);
+    return st;
+}
+
+static bool all_have_left(const tutti_launcher *l)
+{
+    for (int r = 0; r < l->nranks; r++)
+        if (l->ranks[r].runs && l->epochs.phase[r] != TUTTI_RANK_OVER) return false;
+    return true;
+}
+
+bool tutti_epochs_advance(tutti_launcher *l, tutti_failure *err)
+{
+    tutti_launch_epochs *e = &l->epochs;
+    if (!e->link || e->given_up) return true;
+    if (!e->broken) return restart_awaited(l, err) == TUTTI_OK;
+    if (!all_have_left(l)) return true;
+    if (l->listener >= 0) close(l->listener);
+    tutti_status st = tutti_launch_listen(l, err);
+    if (st) return false;
+    e->epoch++;
+    e->broken = false;
+    const tutti_link_message next = {
+        .kind = TUTTI_LINK_NEXT, .epoch = e->epoch, .lost = e->lost, .port = l->port, .lost_ns = e->lost_ns};
+    for (int r = 0; r < l->nranks && !st; r++) {
+        if (!l->ranks[r].runs) {
+            st = tutti_launch_start_rank(l, r, err);
+            continue;
+        }
+        e->phase[r] = TUTTI_RANK_JOINS;
+        if (!tutti_link_send(e->link[r], &next, r ? -1 : l->listener)) /* the rank has just died: its end follows */
+            continue;
+    }
+    return st == TUTTI_OK;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* launch_impl.h: shared by the files of the launcher: launch.c (starts ranks and says how they ended) and
+ * launch_epochs.c (replaces ranks that were lost). Threads: owner. */
+#ifndef TUTTI_LAUNCH_IMPL_H
+#define TUTTI_LAUNCH_IMPL_H
+
+#include <stdint.h>
+
+#include "../../base/process.h"
+#include "launch.h"
+#include "link.h"
+
+typedef struct {
+    int order;   /* 1 = this rank failed first; 0 = it did not fail */
+    bool borne;  /* true if the rank failed and the other ranks went on without it */
+    bool killed; /* the launcher killed the rank after the grace */
+} tutti_rank_end;
+
+/* How far a rank has come in the current epoch. */
+typedef enum { TUTTI_RANK_JOINS, TUTTI_RANK_JOINED, TUTTI_RANK_PLAYS, TUTTI_RANK_OVER } tutti_rank_phase;
+
+/* The epochs of a run whose lost ranks are replaced. Without replacements all is 0. */
+typedef struct {
+    int left;                /* number of replacements that may still be made; 0 = none */
+    uint32_t epoch;          /* number of the current epoch */
+    tutti_rank_phase *phase; /* of each rank */
+    int *link;               /* the launcher's end of each rank's link; -1 = none */
+    int samples, copies;     /* memory files that all ranks inherit */
+    bool broken;             /* a rank was lost: the epoch ends */
+    bool given_up;           /* no further epoch follows */
+    int lost;                /* the rank that was lost, -1 = not known yet */
+    int64_t lost_ns;         /* when */
+    double blamed_at;        /* when a running rank was first blamed; 0 = none is */
+    int held;                /* a signal that is passed on when the epoch plays; 0 = none */
+} tutti_launch_epochs;
+
+typedef struct {
+    const tutti_launch_options *options;
+    char *const *argv;
+    tutti_process *ranks;
+    pid_t group; /* the process group of all ranks */
+    tutti_rank_end *ends;
+    int nranks, nrunning, nfailed;
+    int listener, port;
+    int from_zero[2]; /* a pipe: rank 0 says that it goes on without the others */
+    bool bears;
+    char cookie[33];
+    tutti_process_watch watch;
+    int interrupts;
+    unsigned sent;  /* a bit for each signal that was passed on */
+    double kill_at; /* time to kill the ranks; 0 = not yet */
+    tutti_launch_epochs epochs;
+} tutti_launcher;
+
+tutti_status tutti_launch_listen(tutti_launcher *l, tutti_failure *err);
+tutti_status tutti_launch_start_rank(tutti_launcher *l, int rank, tutti_failure *err);
+void tutti_launch_send_all(tutti_launcher *l, int signal);
+
+/* ---- launch_epochs.c; without replacements these do nothing ---- */
+
+tutti_status tutti_epochs_begin(tutti_launcher *l, tutti_failure *err);
+void tutti_epochs_end(tutti_launcher *l);
+/* Makes a link for a rank that is about to start. *child: the rank's end, which the caller closes after the start; -1 =
+ * none. */
+tutti_status tutti_epochs_open_link(tutti_launcher *l, int rank, int *child, tutti_failure *err);
+/* Returns the seconds to sleep until something must be looked at again, at most 1. */
+double tutti_epochs_nap(const tutti_launcher *l);
+/* Reads what ranks say. */
+void tutti_epochs_hear(tutti_launcher *l);
+/* Called when a rank has ended. Returns true if the rank will be replaced: then its end is no failure of the run. */
+bool tutti_epochs_bear(tutti_launcher *l, int rank);
+/* Begins the next epoch if the current one is broken and all remaining ranks have left it. False: a rank could not be
+ * started. */
+bool tutti_epochs_advance(tutti_launcher *l, tutti_failure *err);
+/* True if the signal must wait, because ranks still form an epoch; it is passed on when they play. */
+bool tutti_epochs_hold(tutti_launcher *l, int signal);
+/* Ends all hope of another epoch: ranks that wait for one end. */
+void tutti_epochs_give_up(tutti_launcher *l);
+
+#endif
