@@ -34,8 +34,8 @@ tutti_status tutti_metrics_write(tutti_metrics *m, const char *event, const tutt
 tutti_status tutti_metrics_sync(tutti_metrics *m, tutti_failure *err);
 void tutti_metrics_close(tutti_metrics *m); /* NULL is accepted */
 
-/* How the time of a run was spent, in cost parts. Eight parts are those that You, Buluc and Demmel print (SC 2017,
- * arXiv 1708.02983), so that a run can be compared with the paper's tables. Three more parts are left out in the paper.
+/* How the time of a run was spent, in the eight cost parts that You, Buluc and Demmel print (SC 2017, arXiv
+ * 1708.02983), so that a run can be compared with the paper's tables, and three more that the paper leaves out.
  *
  * The whole time between two readings of the clock is charged to one part. So the parts sum to the wall time, nothing
  * is counted twice, and time that belongs to no other part is `other`. A charge reads the clock once. Threads:
@@ -108,6 +108,8 @@ typedef struct {
     tutti_run_way centre, *workers; /* one worker for each rank; none if the file has no lines of workers */
     int nworkers, worker_capacity;
     tutti_run_points times;    /* milliseconds of a step, over steps */
+    tutti_run_points restarts; /* after each loss of a rank: the step from which the run went on, and seconds
+                                * from the loss to the end of the next step */
     double comm_ms, step_ms;   /* sums over all lines of steps */
     double cost[TUTTI_NCOSTS]; /* seconds of each part, over all processes of the run */
     int nranks;                /* ranks of the last process that ended; 0 = none has ended */

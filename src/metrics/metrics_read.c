@@ -55,7 +55,7 @@ static void release_way(tutti_run_way *w)
 
 void tutti_run_lines_release(tutti_run_lines *r)
 {
-    tutti_run_points *all[] = {&r->loss, &r->speed, &r->times};
+    tutti_run_points *all[] = {&r->loss, &r->speed, &r->times, &r->restarts};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) release_points(all[i]);
     release_way(&r->centre);
     for (int i = 0; i < r->nworkers; i++) release_way(&r->workers[i]);
@@ -204,6 +204,8 @@ static void take_line(reader *c, const cJSON *line)
         r->staleness = strdup(words(line, "words"));
     } else if (!strcmp(ev, "resume")) {
         take_resume(c, step);
+    } else if (!strcmp(ev, "restart")) {
+        add_point(&r->restarts, (double)step, number(line, "seconds", 0));
     } else if (!strcmp(ev, "diverged")) {
         r->has_diverged = true;
         r->ended_so = number(line, "ends", 0) != 0;

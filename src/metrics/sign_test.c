@@ -7,7 +7,7 @@
 double tutti_sign_test(int wins, int n)
 {
     const int most = wins > n - wins ? wins : n - wins;
-    double term = pow(0.5, n), sum = 0; /* probability that all n are wins, k = n */
+    double term = pow(0.5, n), sum = 0; /* probability of exactly k = n */
     for (int k = n; k >= most; k--) {
         sum += term;
         term *= (double)k / (double)(n - k + 1); /* C(n, k - 1) = C(n, k) k / (n - k + 1) */

@@ -30,9 +30,8 @@ typedef struct {
  * any time. */
 void tutti_step_spread_take(double *seconds, size_t n, tutti_step_spread *out);
 
-/* Returns the ratio below which a share `at` (0 to 1) of the steps stays. It is linear between two ratios, the least
- * ratio at 0 and the largest at 1 (Hyndman and Fan, The American Statistician 50 (1996), definition 7). Returns 1 if
- * the ratios are not known. */
+/* Returns the ratio that a share `at` (0 to 1) of the steps stays below: linear between two ratios, the least at 0, the
+ * largest at 1 (Hyndman and Fan, The American Statistician 50 (1996), definition 7). 1 if it is not known. */
 double tutti_step_spread_quantile(const tutti_step_spread *s, double at);
 
 /* Costs of each layer of a network, as text of six columns:

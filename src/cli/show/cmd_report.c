@@ -33,29 +33,42 @@ static tutti_status write_picture(tutti_strbuf *svg, const char *path, tutti_fai
     return st;
 }
 
-/* Losses of single steps are drawn pale behind their mean, tests as dots. */
+/* Returns the loss of the first line from this step on. */
+static double loss_at(const tutti_run_lines *r, double step)
+{
+    int i = 0;
+    while (i + 1 < r->loss.n && r->loss.x[i] < step) i++;
+    return r->loss.y[i];
+}
+
+/* Losses of single steps are drawn pale behind their mean, tests and restarts as dots. */
 static tutti_status draw(const tutti_run_lines *r, const char *dir, const char *path, tutti_failure *err)
 {
     enum { LOW = 170 };
-    const int n = r->ntests, nlines = r->loss.n;
-    double *room = tutti_alloc(sizeof *room * (size_t)(3 * n + 2 * nlines + 1));
-    double *steps = room, *percent = room + n, *tested = room + 2 * n, *mean = room + 3 * n, *speed = mean + nlines;
+    const int n = r->ntests, nlines = r->loss.n, nrestarts = r->restarts.n;
+    double *room = tutti_alloc(sizeof *room * (size_t)(3 * n + 2 * nlines + nrestarts + 1));
+    double *steps = room, *percent = room + n, *tested = room + 2 * n, *mean = room + 3 * n, *speed = mean + nlines,
+           *restarted = speed + nlines;
     for (int i = 0; i < n; i++) {
         steps[i] = (double)r->tests[i].step;
         percent[i] = 100 * r->tests[i].accuracy;
         tested[i] = r->tests[i].loss;
     }
+    for (int i = 0; i < nrestarts; i++) restarted[i] = loss_at(r, r->restarts.x[i]);
     tutti_chart_smooth(r->loss.y, nlines, mean);
     tutti_chart_smooth(r->speed.y, nlines, speed);
-    const tutti_chart_series losses[] = {{"training, mean", r->loss.x, mean, nlines, .points = false},
-                                         {"training, a step", r->loss.x, r->loss.y, nlines, .pale = true},
-                                         {"test", steps, tested, n, .points = true}};
+    const tutti_chart_series losses[] = {
+        {"training, mean", r->loss.x, mean, nlines, .points = false},
+        {"training, a step", r->loss.x, r->loss.y, nlines, .pale = true},
+        {n ? "test" : "restart", n ? steps : r->restarts.x, n ? tested : restarted, n ? n : nrestarts, .points = true},
+        {"restart", r->restarts.x, restarted, nrestarts, .points = true}};
+    const int nlosses = 2 + (n > 0) + (nrestarts > 0);
     const tutti_chart_series accuracy = {"test", steps, percent, n, .points = true};
     const tutti_chart_series speeds[] = {{"mean", r->speed.x, speed, nlines, .points = false},
                                          {"each line", r->speed.x, r->speed.y, nlines, .pale = true}};
     tutti_chart_panel panels[3];
     int npanels = 0;
-    panels[npanels++] = (tutti_chart_panel){.title = "loss", .series = losses, .nseries = n ? 3 : 2};
+    panels[npanels++] = (tutti_chart_panel){.title = "loss", .series = losses, .nseries = nlosses};
     if (n)
         panels[npanels++] = (tutti_chart_panel){
             .title = "accuracy, %", .series = &accuracy, .nseries = 1, .least_range = 5, .height = LOW};
@@ -240,6 +253,18 @@ static void print_exchange(const tutti_run_lines *r)
         printf("exchange  %.1f %% of the time of the steps so far\n", 100 * r->comm_ms / r->step_ms);
 }
 
+static void print_restarts(const tutti_run_lines *r)
+{
+    const int n = r->restarts.n;
+    double *seconds = tutti_alloc(sizeof *seconds * (size_t)(n + 1));
+    if (n) memcpy(seconds, r->restarts.y, sizeof *seconds * (size_t)n);
+    tutti_sort_doubles(seconds, (size_t)n);
+    if (n)
+        printf("restarts  %d, from a loss to the next finished step %.2f s (median), %.2f s (longest)\n", n,
+               seconds[n / 2], seconds[n - 1]);
+    free(seconds);
+}
+
 static void print_summary(const tutti_run_lines *r, const char *path)
 {
     printf("steps     %lld\n", (long long)r->last_step);
@@ -252,6 +277,7 @@ static void print_summary(const tutti_run_lines *r, const char *path)
     if (r->has_diverged) printf("diverged  at step %lld\n", (long long)r->diverged_step);
     print_speed(r);
     print_exchange(r);
+    print_restarts(r);
     if (r->bound) printf("bound     %s\n", r->bound);
     if (r->weights[0]) printf("weights   %s\n", r->weights);
     printf("picture   %s\n", path);
