@@ -12,7 +12,7 @@
 #include "tutti/failure.h"
 
 /* Opens a file that a user named, for reading: a regular file, or a pipe without a name (standard input, a shell's
- * `<(command)`), whose writer exists already. A named pipe would block until a process writes, and a device may never
+ * `<(command)`), whose writer exists already. A named pipe would block until somebody writes, and a device may never
  * end: these fail with status `refused`, as a missing file does. The message does not name the path: the caller adds it
  * (tutti_fail_at). */
 tutti_status tutti_file_open(const char *path, tutti_status refused, int *fd, tutti_failure *err);

@@ -10,7 +10,7 @@
 
 /* Initialises a condition; pthread_cond_destroy destroys it. */
 void tutti_steady_cond_init(pthread_cond_t *cond);
-/* Call it with the lock held. Waits until a thread signals, or wakes spuriously; returns false when the time until_ns
+/* Call it with the lock held. Waits until somebody signals, or spuriously wakes; returns false when the time until_ns
  * has come. */
 bool tutti_steady_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until_ns);
 

@@ -19,15 +19,15 @@ typedef struct {
     const char *about;
     /* keys of the exchange */
     const char *algorithm, *buckets; /* exchange.algorithm and exchange.buckets of a job */
-    const char *update;              /* value of the key exchange.update of a job */
+    const char *update;              /* exchange.update */
     double bucket_bytes;             /* in bytes: exchange.bucket_bytes; 0 if not given */
     /* figures of the transport */
     double transport,
         most_bytes_per_s;       /* the share of a network's rate that the transport reaches, and an upper bound of its
                                  * rate (0: none) */
     double message_s;           /* seconds of a message beside the network's latency */
-    double checked_bytes_per_s; /* bytes/s of the fastest network on which predicted steps were compared with published
-                                 * steps; 0: never compared */
+    double checked_bytes_per_s; /* the fastest network on which predicted steps were compared with published ones; 0:
+                                 * never */
     /* what overlaps with what */
     bool overlaps_exchange; /* exchanges overlap with the backward pass; else all exchanges come after it */
     /* input of samples */

@@ -53,7 +53,7 @@ static int64_t rows_of(const tutti_compile_request *q)
     return q->collective == TUTTI_ALL_TO_ALL ? q->nranks : 1;
 }
 
-/* Reads each --late RANK=MS. *late_s: seconds of each rank, which the caller frees, or NULL if no rank is late. */
+/* Reads each --late RANK=MS. *late_s: seconds of each rank, which the caller frees, or NULL if nobody is late. */
 static tutti_status read_late(const tutti_flags *f, int32_t nranks, double **late_s, tutti_failure *err)
 {
     *late_s = NULL;

@@ -347,7 +347,7 @@ int32_t tutti_check_channel(tutti_checker *c, int32_t src, int32_t dst, int32_t 
 
 /* ---- replay (check_replay.c) and accesses (check_access.c) ---- */
 tutti_status tutti_check_replay(tutti_checker *c);
-/* Plays a send or recv of channels that buffer messages (check_buffered.c). */
+/* Replays with channels that buffer messages (check_buffered.c). */
 bool tutti_check_play_buffered(tutti_checker *c, tutti_thread *t, const tutti_check_step *s);
 bool tutti_check_give_up(tutti_checker *c, const tutti_channel *ch, const char *what);
 bool tutti_check_in_order(tutti_checker *c, const tutti_channel *ch, const tutti_clock *t, int32_t *last,

@@ -142,7 +142,7 @@ void tutti_exchange_progress(tutti_group *group);
  * No two threads may wait for the same exchange. */
 int tutti_exchange_wait_any(tutti_exchange *const x[], int n, double seconds, const atomic_bool *ends);
 
-/* For tests: half of the later steps first sleep up to most_us; the seed decides which steps. 0: none. */
+/* For tests: half of the later steps first sleep up to most_us; the seed decides which ones. 0: none. */
 void tutti_exchange_delay(tutti_exchange *x, uint64_t seed, int32_t most_us);
 
 typedef struct {

@@ -53,8 +53,8 @@ void tutti_group_mark_core(tutti_group *g)
     g->beside = was;
 }
 
-/* Returns true if this rank has met the rank beside it OFTEN times within WHILE_NS, or if another process ran on the
- * core. The lower of two ranks stays, or they would meet again. */
+/* Returns true if this rank has met the rank beside it OFTEN times within WHILE_NS, or if a stranger ran on the core.
+ * The lower of two ranks stays, or they would meet again. */
 static bool is_time_to_part(tutti_group *g, int64_t now_ns)
 {
     if ((uint32_t)g->rank < g->beside) return false;

@@ -350,8 +350,8 @@ typedef enum {
     TUTTI_MESH_DEATH, /* id = the rank that died */
     TUTTI_MESH_GOODBYE,
     TUTTI_MESH_DUMP,     /* the receiver shall make a report; words = why */
-    TUTTI_MESH_WAITING,  /* between hosts: `rank` has waited for seconds; the others wait for the rank that has not sent
-                          * this message */
+    TUTTI_MESH_WAITING,  /* between hosts: `rank` has waited for seconds; the rank that has not said so is the one that
+                          * others wait for */
     TUTTI_MESH_PROGRESS, /* between hosts: progress in the long phase of `rank`; words = "done total" */
     TUTTI_MESH_PULSE,    /* between hosts, while any rank is in a long phase: `rank` runs */
 } tutti_mesh_kind;

@@ -212,8 +212,8 @@ bool tutti_patience_asks(const tutti_group *g, tutti_patience *p)
     return true;
 }
 
-/* No rank sees how far ranks of other hosts have come. So each rank that waits says that it waits, and the rank that
- * says nothing is the rank that the others wait for. */
+/* No rank sees how far ranks of other hosts have come. So a rank that waits says so, and a rank that does not say so is
+ * the one that the others wait for. */
 enum { TELL_NS = 1000000000, RECENT_FACTOR = 3 };
 
 static void tell_waiting(tutti_group *g, tutti_patience *p, int64_t now)

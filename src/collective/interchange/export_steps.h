@@ -12,7 +12,7 @@ typedef struct {
     int64_t *bytes;    /* for each step: bytes of its message, or bytes that the step adds */
     int32_t *tag;      /* for each message: a number that both ends share and no other message between the two in that
                         * direction has */
-    int32_t *previous; /* for each step: the step before it in its sequence, -1 = none */
+    int32_t *previous; /* for each step: the one before it in its sequence, -1 = none */
 } tutti_export_part;
 
 /* Checks that the schedule is two-sided. nchannels: one more than the highest channel of all parts. */

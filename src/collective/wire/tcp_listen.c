@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tcp_listen.c: listens for the connections of peers, and drops strangers: callers that do not show the token.
+/* tcp_listen.c: listens for the connections of peers, and drops strangers.
  *
  * A caller has a fixed place and 40 bytes in which to show the token of this process; further bytes are not read. When
  * all places are taken the oldest caller is dropped, so that a silent crowd cannot keep a peer out: a peer speaks as

@@ -124,7 +124,7 @@ enum { TUTTI_WIRE_MOST_INTERFACES = 8 };
 tutti_status tutti_wire_list_interfaces(tutti_wire_interface out[TUTTI_WIRE_MOST_INTERFACES], int *n,
                                         tutti_failure *err);
 
-/* Gives a flight back; a flight that is still under way is freed when it ends. NULL is accepted. */
+/* Gives a flight back; one that is not over yet is freed when it is. NULL is accepted. */
 void tutti_put_release(tutti_put *f);
 
 #endif

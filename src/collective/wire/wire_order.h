@@ -2,9 +2,8 @@
 /* wire_order.h: shared by wires whose transports keep no order, or none over several connections. It holds the enrolled
  * memory, the words that wait until the puts before them have landed, and the reads under way.
  *
- * Puts to a peer are numbered from 1. A word carries the number of the last put before it and is ripe (may be shown)
- * once all puts up to that one have landed. A read waits like a word, and is answered instead of written. Threads: as
- * wire.h. */
+ * Puts to a peer are numbered from 1. A word carries the number of the last put before it and is ripe once all puts up
+ * to that one have landed. A read waits like a word, and is answered instead of written. Threads: as wire.h. */
 #ifndef TUTTI_WIRE_ORDER_H
 #define TUTTI_WIRE_ORDER_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_queue.c: the queue of work of a card: launches, and sequences that are recorded as a CUDA graph and replayed.
  *
- * A launch is only noted: the work, its arguments and, separately, the part of the arguments that varies. When a thread
- * waits, the whole sequence is looked up among the sequences that were seen before. A sequence that is new is given to
- * the driver piece by piece. When it comes the second time with the same arguments (except the varying parts), it is
+ * A launch is only noted: the work, its arguments and, separately, the part of the arguments that varies. When somebody
+ * waits, the whole sequence is looked up among those that were seen before. A sequence that is new is given to the
+ * driver piece by piece. When it comes the second time with the same arguments (except the varying parts), it is
  * recorded as a CUDA graph; from then on one call replays it. Training steps repeat, so a step costs one launch.
  *
  * A sequence is known by the bytes of its arguments. An argument may point to host memory, such as a kernel, where

@@ -34,7 +34,7 @@ typedef enum {
     TUTTI_SUMS_PLAIN,    /* sums in the order of the op's reference row */
 } tutti_sums;
 
-/* How a row uses several threads. A row that uses a single thread fits no request with more threads. */
+/* How a row uses several threads. A row that takes a single one fits no request of more. */
 typedef enum {
     TUTTI_THREADS_ALIKE, /* threads share the work; the bits do not depend on the number of threads */
     TUTTI_THREADS_SPLIT, /* threads share the work; the number of threads decides how sums are split */

@@ -124,9 +124,9 @@ static void fill_in(tutti_gemm *g)
 
 /* ---- which operand takes which role ---- */
 
-/* True if the product is better turned (B multiplied from the left). If k's neighbours lie side by side, a row reads A
- * where it lies, but has to pack B. So turning pays if A is much smaller. For rows of vectors, turning was measured to
- * pay if rows of C fill panels and k is long against the cost of transposing sums. */
+/* True if the product is better turned (B multiplied from the left). A row reads A where it lies if k's neighbours lie
+ * side by side, but not B; so turning pays if A is much smaller. For rows of vectors, it was measured to pay if rows of
+ * C fill panels and k is long against the cost of transposing sums. */
 static bool is_better_turned(const tutti_gemm *g, const tutti_gemm_row *row)
 {
     enum {
@@ -272,9 +272,9 @@ static bool reads_b_too_seldom(const tutti_gemm_plan *plan)
     return g->m / plan->nteams_m <= (!falls ? FEW_ROWS : g->k > plan->block_k ? FEWEST : FEWER);
 }
 
-/* True if the operand is copied. A matrix whose elements are cells already can be read in place. A is, unless its rows
- * compete for sets of the first-level cache (the six rows of a turned product leave two of eight ways). B is, if it is
- * read seldom. Pairs of bf16 are cells if k's neighbours lie side by side and no row ends within a pair. */
+/* True if the operand is copied. A matrix whose elements are cells already is read in place: A unless its rows compete
+ * for sets of the first-level cache (the six rows of a turned product leave two of eight ways), B if it is read seldom.
+ * Pairs of bf16 are cells if k's neighbours lie side by side and no row ends within a pair. */
 static bool copies(const tutti_gemm_plan *plan, tutti_gemm_operand which)
 {
     const tutti_gemm *g = &plan->gemm;

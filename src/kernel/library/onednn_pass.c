@@ -311,8 +311,8 @@ void tutti_onednn_add_own(tutti_onednn_state *s, tutti_onednn_pass *pass, tutti_
     pass->steps[pass->nsteps++] = (tutti_onednn_step){.own = call, .windows = *w, .gradient_of = -1};
 }
 
-/* Appends a primitive whose memories are ready. Signals are blocked during a product of the library. Until oneDNN 3.11
- * its generated code keeps the stack pointer in a small block of the heap (oneDNN's issue 4845). The frame of a signal
+/* Appends a primitive whose memories are ready. Signals are blocked during a product of the library: until oneDNN 3.11
+ * its generated code keeps the stack pointer in a small block of the heap (oneDNN's issue 4845), and the frame of a
  * handler that ran meanwhile would overwrite what lies below that block. */
 static void add_step(tutti_onednn_state *s, tutti_onednn_pass *pass, const_dnnl_primitive_desc_t pd,
                      const dnnl_exec_arg_t *args, int nargs)

@@ -56,8 +56,8 @@ static int64_t rounded(int64_t side)
 }
 
 /* Adds drawn sizes. A size that is there already is drawn again, so that no size for learning is also one for judging.
- * Among the sizes for learning, n is round in every fourth size, and k in every fourth. Three of four sizes have at
- * most 2^31 products, because larger sizes take most of the time and teach little that is new. */
+ * Among sizes for learning, n is round in every fourth, k in every fourth, and three of four have at most 2^31
+ * products: larger ones take most of the time and say little that is new. */
 static void add_drawn(tutti_products_tuned *t, int n, double most, bool held)
 {
     for (uint64_t try = 0; n > 0 && try < 100000; try++) {

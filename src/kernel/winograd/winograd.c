@@ -87,7 +87,7 @@ static int64_t max64(int64_t a, int64_t b)
 
 static passage passage_of(const tutti_winograd *w, const tutti_blocks *from, const tutti_blocks *to, int64_t pad)
 {
-    const tutti_blocks *tiled = to; /* the value that is cut into tiles: the written value, or dout */
+    const tutti_blocks *tiled = to; /* the value that is cut into tiles: the one that is written, or dout */
     const int64_t tile = w->loops->tile;
     passage p = {.w = w,
                  .from = *from,

@@ -302,7 +302,6 @@ static void recall(search *s)
     m->most_fan_in = q->most_fan_in;
     m->config = (tutti_plan_config){
         .nranks = now->nranks, .slots = now->slots, .sent = now->sent, .rounds_each = now->rounds_each};
-    m->shelf.placed_for = NULL; /* the graph of the last question may be gone */
     m->times.topology = &m->topology;
     m->times.by_lines = true;
 }

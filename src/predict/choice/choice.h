@@ -36,7 +36,8 @@ typedef tutti_status tutti_choice_profile_of(const void *arg, const tutti_graph 
 /* Data that consecutive choices share: schedules and their times. Zero-initialise; release. A question about another
  * machine, another number of ranks, or sums of another kind makes it forget. */
 typedef struct {
-    tutti_topology topology; /* the machine of the last question; the kept times depend on this field and those below */
+    tutti_topology topology; /* the machine of the last question; the kept times depend on this field and the next
+                              * ones */
     tutti_plan_config config;
     int most_fan_in;
     tutti_plan_shelf shelf;

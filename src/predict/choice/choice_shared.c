@@ -15,7 +15,7 @@ enum { MOST_CANDIDATES = 48 };
 
 typedef struct {
     int parts;           /* ranks of a group */
-    int nlayers;         /* number of shared layers, the largest of all layers that a group can share */
+    int nlayers;         /* number of layers that are shared, the largest ones of those that a group can share */
     double step_s;       /* the step by the fixed rule */
     tutti_graph *graph;  /* the model's graph with these layers shared */
     tutti_profile times; /* seconds of the nodes of `graph` */
@@ -65,7 +65,7 @@ static void list_layers(sharing *s)
 }
 
 /* Writes the names of the n largest layers that `parts` ranks can share; returns how many there are, at most n. A layer
- * with fewer outputs than there are ranks is left out, because some ranks would own no element of its bias. A plan with
+ * with fewer outputs than there are ranks is left out: some ranks would own no element of its bias, and a plan with
  * such slices is proved as a whole, which takes long (plan_alike.h). */
 static int take_names(const sharing *s, int parts, int n, const char **out)
 {

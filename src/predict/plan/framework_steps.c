@@ -147,8 +147,7 @@ static void print_gap_json(const tutti_framework *a, const tutti_framework *b, i
     tutti_strbuf_puts(out, "\n");
 }
 
-/* Predicts the step of framework a, for each rank count. Then takes over the factors of framework b, one more each
- * time. */
+/* Predicts the step of a, then with one more factor of b each time, for each rank count. */
 static tutti_status steps_between(const tutti_predict_question *q, const tutti_framework *a, const tutti_framework *b,
                                   double step_s[TUTTI_PREDICT_MAX_RANKS][TUTTI_NFACTORS + 1], tutti_failure *err)
 {

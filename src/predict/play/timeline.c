@@ -46,7 +46,7 @@ typedef struct {
     bool is_told, is_due; /* loop beside. is_told: the exchange has been told in this step; is_due: it becomes ready
                            * without an action */
     double told, due;     /* times at which the exchange was told, and at which it becomes ready */
-    int first;            /* loop beside: index of the exchange after whose end this exchange becomes ready */
+    int first;            /* loop beside: the exchange after whose end this one becomes ready */
     double update_s;      /* seconds of the update between these two exchanges */
 } exchange_state;
 

@@ -14,8 +14,8 @@
 #include "tutti/predict.h"
 #include "tutti/topology.h"
 
-/* Log of a rank in a predicted step: the stretches of computing and of exchanges that the timeline has played.
- * Functions find the exposed part of the exchanges, and the chain of stretches that determines the length of the step.
+/* Log of a rank in a predicted step: stretches of computing and of exchanges as the timeline has played them, which
+ * part of the exchanges is exposed, and the chain of stretches that determines the length of the step.
  * Threads: owner. */
 
 typedef enum {

@@ -88,10 +88,10 @@ typedef struct {
 } tutti_split_time;
 tutti_split_time tutti_predict_split(const tutti_plan *plan, int rank, int layer, const double *seconds);
 
-/* Figures of each layer with parameters, for scaling (after Das et al. 2016, arXiv 1602.06709). They say how much the
- * layer computes for each byte that it exchanges, and how long the rest of the backward pass and the next forward pass
- * can hide its exchange. For a dense layer they also give the number of groups into which hybrid parallelism would
- * split it. Each layer is looked at alone, as if nothing else travelled. Threads: shared (pure). */
+/* Figures of each layer with parameters for scaling, after Das et al. 2016 (arXiv 1602.06709): how much it
+ * computes for each byte it exchanges, how long the rest of the backward pass and the next forward pass can hide its
+ * exchange, and into how many groups hybrid parallelism would split a dense layer. Each layer is looked at alone, as if
+ * nothing else travelled. Threads: shared (pure). */
 
 /* Fills in the table. out has an entry for each layer of the model; the first *nrows are filled in, in model order. */
 tutti_status tutti_layer_table(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,

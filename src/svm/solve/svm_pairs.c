@@ -112,7 +112,7 @@ tutti_status tutti_svm_pairs_run_row(const tutti_svm_pairs_row *row, const tutti
         is_number = j >= 0;
         if (!is_number) break; /* the member with e.low would do, if its value were a number */
         shift_pair(p, &s, e.first, j, moved);
-        if (moved[0] == 0 && moved[1] == 0) break; /* the step is too small to change either alpha */
+        if (moved[0] == 0 && moved[1] == 0) break; /* the step is less than the last digit of both */
         e = row->move(&s, e.first, j, moved[0], moved[1]);
         done++;
     }

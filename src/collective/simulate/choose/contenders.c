@@ -91,8 +91,7 @@ static void contender_ask(tutti_contenders *all, const char *text, int64_t most_
     snprintf(c->refusal, sizeof c->refusal, "%.199s", err.text);
 }
 
-/* variant: values of the parameters, NULL = the initial values. A variant that equals another or cannot be made is left
- * out. */
+/* variant: parameters, NULL = the initial ones. A variant that equals another or cannot be made is left out. */
 static void contender_add(tutti_contenders *all, const tutti_algorithm *a, const char *variant, int64_t most_steps,
                           const tutti_compile_request *q)
 {

@@ -12,7 +12,7 @@ void tutti_tell_question(const tutti_compile_request *q, const tutti_policy *pol
                          const char *sizes, tutti_strbuf *out);
 /* Writes all candidates, the choice with its reason, and its distance to the bounds. */
 void tutti_tell_choice(const tutti_choice *choice, bool json, tutti_strbuf *out);
-/* Writes a line with the name of each column, the first column under `name`. */
+/* Writes a line with the name of each column, the first one under `name`. */
 void tutti_tell_heads(const char *name, int width, tutti_strbuf *out);
 /* Writes the columns of a row, without the end of its line: predicted, latency, transfer, local, at least, rounds,
  * messages, busiest. */
