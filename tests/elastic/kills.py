@@ -113,10 +113,10 @@ def strike(run, kind, draw):
 
 def one_run(options, job, folder, draw, times):
     """Plays one run and returns its last line."""
-    out = os.path.join(folder, "run")
+    out = tempfile.mkdtemp(dir=folder)  # a folder of its own: lines of an earlier run would be taken for its restarts
     path = os.path.join(out, "metrics.jsonl")
-    command = [options.program, "train", job, "--ranks", str(options.ranks), "--out", out, "--fresh", "--quiet",
-               "--max-restarts", "1000"]
+    command = [options.program, "train", job, "--ranks", str(options.ranks), "--out", out, "--quiet", "--max-restarts",
+               "1000"]
     with open(os.path.join(folder, "words"), "w") as words:
         run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=words, text=True)
         try:
