@@ -98,7 +98,7 @@ static record *record_at(const tutti_copies *c, int slot, int rank)
     return (record *)(void *)(c->base + PAGE) + slot * c->nranks + rank;
 }
 
-/* Returns a hash of the plan, of the vectors, and of the kernels, which choose the order of each parameter's elements. */
+/* Returns a hash of the plan, the vectors and the kernels, which choose the order of each parameter's elements. */
 static uint64_t layout_of(const tutti_copies *c)
 {
     const uint64_t plan = tutti_plan_hash(c->plan);

@@ -4,8 +4,8 @@
  *
  * All ranks of a host map one memory file, whose descriptor their launcher keeps. The file has two slots. A copy goes
  * into the slot that does not hold the newest whole copy. Each rank writes the elements that it owns, then marks its
- * part with the step. A copy is whole when all ranks have marked the same step. No rank waits for another: a rank begins
- * its next copy only after an exchange to which every rank has contributed after its part of the copy before.
+ * part with the step. A copy is whole when all ranks have marked the same step. No rank waits for another: a rank
+ * begins its next copy only after an exchange to which every rank has contributed after its part of the copy before.
  *
  * A copy holds what a checkpoint holds (tutti_saving_of). Threads: owner of the group. */
 #ifndef TUTTI_COPIES_H

@@ -12,8 +12,8 @@
 #include "evaluate.h"
 #include "step_impl.h"
 
-/* Values that a rank adds to @stop: ENDS if it was asked to end; SAVES and COPIES if rank 0's clock asks for a checkpoint
- * or a copy; once for each slot, of which there are at most 2^20. The sum of all COPIES is a fraction below 1. */
+/* Values that a rank adds to @stop, once for each of its slots (at most 2^20). ENDS: the rank was asked
+ * to end. SAVES, COPIES: rank 0's clock asks for a checkpoint or a copy. The sum of all COPIES is below 1. */
 static const float ENDS = 0x1p22F, SAVES = 1, COPIES = 0x1p-21F;
 
 /* ---- kernels, and looks at their results ---- */
