@@ -24,13 +24,13 @@
 #include "keep/init.h"
 
 typedef enum {
-    TUTTI_TRAIN_NOTE,   /* text: something that a person should know (a torn checkpoint was skipped) */
-    TUTTI_TRAIN_INIT,   /* text: the weights from elsewhere that the run begins at */
-    TUTTI_TRAIN_PROVED, /* text: how long the proof of the plan took, or that it was kept */
-    TUTTI_TRAIN_PLAN,   /* before the first step; text: what the plan does, in ten words (tutti_method_say) */
-    TUTTI_TRAIN_BEGIN,  /* step: where the run begins or continues; text: how it computes, "bf16 (AMX)" */
-    TUTTI_TRAIN_COPIES, /* where lost ranks are replaced; text: what copies of the state cost, and what a loss costs */
-    TUTTI_TRAIN_RESTARTED, /* after the first step in a later epoch of the group; text: where it goes on, and from what */
+    TUTTI_TRAIN_NOTE,      /* text: something that a person should know (a torn checkpoint was skipped) */
+    TUTTI_TRAIN_INIT,      /* text: the weights from elsewhere that the run begins at */
+    TUTTI_TRAIN_PROVED,    /* text: how long the proof of the plan took, or that it was kept */
+    TUTTI_TRAIN_PLAN,      /* before the first step; text: what the plan does, in ten words (tutti_method_say) */
+    TUTTI_TRAIN_BEGIN,     /* step: where the run begins or continues; text: how it computes, "bf16 (AMX)" */
+    TUTTI_TRAIN_COPIES,    /* where lost ranks are replaced; text: what copies of the state cost, and a loss */
+    TUTTI_TRAIN_RESTARTED, /* after the first step of a later group epoch; text: where it goes on, and from what */
     TUTTI_TRAIN_BEARS,     /* from this event on the run continues if another rank is lost */
     TUTTI_TRAIN_STEP,      /* after each step; logged: true if the interval's figures were computed anew */
     TUTTI_TRAIN_EVAL,
