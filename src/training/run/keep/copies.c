@@ -19,7 +19,8 @@
 #include "../step/sparsity.h"
 #include "keep.h"
 
-enum { NSLOTS = 2, PAGE = 4096, MOST_VECTORS = TUTTI_RULE_MAX_STATES + 2 };
+/* MOST_VECTORS: as many as a tutti_checkpoint has room for: the weights, its common states and its own vectors. */
+enum { NSLOTS = 2, PAGE = 4096, MOST_VECTORS = 2 * TUTTI_RULE_MAX_STATES + 2 };
 static const double SHARE_OF_TIME = 0.01; /* most of a run's time that copies may take when no interval is given */
 
 /* What one rank has written into a slot. */
@@ -39,7 +40,7 @@ typedef struct {
 struct tutti_copies {
     const tutti_plan *plan;
     int rank, nranks;
-    int64_t every; /* steps between copies; 0 = by time */
+    int64_t every;                            /* steps between copies; 0 = by time */
     int memory[MOST_VECTORS], nvectors, nown; /* memories of the plan: `nvectors` common ones, then `nown` own ones */
     int64_t slots_at, slot_bytes, nbytes;
     char *base;
@@ -56,14 +57,24 @@ static bool is_common(const tutti_plan *p, int m)
     return m == p->answer || (what->is_saved && !what->differs && is_state);
 }
 
-static void list_vectors(tutti_copies *c)
+static bool is_own(const tutti_plan *p, int m)
+{
+    return p->memories[m].is_saved && p->memories[m].differs && m != p->answer;
+}
+
+static tutti_status list_vectors(tutti_copies *c, tutti_failure *err)
 {
     const tutti_plan *p = c->plan;
+    int n = 0;
+    for (int m = 0; m < p->nmemories; m++) n += is_common(p, m) + is_own(p, m);
+    if (n > MOST_VECTORS)
+        return tutti_fail(err, TUTTI_ERR_FAILED, "copies: the plan saves %d vectors, and a copy has room for %d", n,
+                          MOST_VECTORS);
     for (int m = 0; m < p->nmemories; m++)
         if (is_common(p, m)) c->memory[c->nvectors++] = m;
     for (int m = 0; m < p->nmemories; m++)
-        if (p->memories[m].is_saved && p->memories[m].differs && m != p->answer)
-            c->memory[c->nvectors + c->nown++] = m;
+        if (is_own(p, m)) c->memory[c->nvectors + c->nown++] = m;
+    return TUTTI_OK;
 }
 
 static int64_t vector_bytes(const tutti_copies *c, int i)
@@ -168,9 +179,11 @@ tutti_status tutti_copies_open(const tutti_train_config *config, int rank, bool 
         return TUTTI_OK;
     tutti_copies *c = tutti_alloc(sizeof *c);
     *c = (tutti_copies){.plan = p, .rank = rank, .nranks = p->config.nranks, .every = config->copy_every};
-    list_vectors(c);
-    measure(c);
-    const tutti_status st = map_file(c, config->copies, err);
+    tutti_status st = list_vectors(c, err);
+    if (!st) {
+        measure(c);
+        st = map_file(c, config->copies, err);
+    }
     if (st) {
         free(c);
         return st;
