@@ -31,22 +31,23 @@ static void take_loss(tutti_async *a, tutti_stepping *s)
     a->told_loss = loss;
 }
 
-/* Rank 0, between stops: reports the latest step for which a line is due, if all shares before it have been played. */
-static tutti_status report_on_the_way(tutti_async *a, tutti_stepping *s, tutti_telling *t, int64_t stop,
-                                      tutti_failure *err)
+/* Rank 0, between stops: reports a restart once a step has been done, and the latest step for which a line is due, if
+ * all shares before it have been played. */
+static tutti_status report_on_the_way(tutti_async *a, tutti_stepping *s, const tutti_keeping *k, tutti_telling *t,
+                                      int64_t stop, tutti_failure *err)
 {
     if (s->rank != 0) return TUTTI_OK;
     double loss;
-    const tutti_status lost = tutti_lost_tell(a, s, t, err);
-    if (lost) return lost;
+    tutti_status st = tutti_lost_tell(a, s, t, err);
     const int64_t every = s->config->log_every, step = s->step;
     const int64_t done = s->first_step + tutti_visits_played(s->visits, &loss) / s->nranks;
     const int64_t due = done / every * every;
-    if (due <= t->logged_step || due <= step || due >= stop) return TUTTI_OK;
+    if (!st && done > s->first_step) st = tutti_report_restart(t, &k->start, err);
+    if (st || due <= t->logged_step || due <= step || due >= stop) return st;
     s->step = due;
     take_loss(a, s);
     tutti_telling_tick(t);
-    const tutti_status st = tutti_report_step(t, err);
+    st = tutti_report_step(t, err);
     s->step = step;
     return st;
 }
@@ -82,7 +83,7 @@ static tutti_status play_shares(tutti_async *a, tutti_stepping *s, const tutti_k
             tutti_visits_ask_to_save(s->visits);
         }
         if (!st) st = tutti_report_written(t, false, err);
-        if (!st) st = report_on_the_way(a, s, t, stop, err);
+        if (!st) st = report_on_the_way(a, s, k, t, stop, err);
     }
     return st;
 }
