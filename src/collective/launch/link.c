@@ -61,7 +61,7 @@ int tutti_link_receive(int fd, tutti_link_message *m, int *passed)
     if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -1;
     struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
     if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) memcpy(passed, CMSG_DATA(c), sizeof *passed);
-    return n == (ssize_t)sizeof *m ? 1 : -1;
+    return n == (ssize_t)sizeof *m && !(msg.msg_flags & MSG_TRUNC) ? 1 : -1;
 }
 
 /* ---- the rank's side ---- */
