@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* link.h: the socket between a launcher that replaces lost ranks and each rank that it has started.
  *
- * The ranks of a run form a group again and again. Each time is an epoch of the group, numbered from 1. When an epoch is
- * over because a rank was lost, the remaining ranks say so to their launcher. The launcher starts new processes for the
- * lost ranks and tells all ranks where the next epoch gathers.
+ * The ranks of a run form a group again after each loss. Each time is an epoch of the group, numbered from 1. When an
+ * epoch is over because a rank was lost, the remaining ranks tell their launcher. The launcher starts new processes for
+ * the lost ranks and tells all ranks where the next epoch gathers.
  *
  * Messages are datagrams of a local socket, so each arrives whole or not at all. Threads: owner of the descriptor. */
 #ifndef TUTTI_LINK_H
@@ -31,7 +31,7 @@ typedef struct {
 
 /* Makes both ends, close-on-exec; ends[0] is the launcher's. A message that comes to ends[0] raises SIGIO. */
 tutti_status tutti_link_open(int ends[2], tutti_failure *err);
-/* Sends a message. passed: a descriptor that the receiver gets a copy of; -1 = none. False: the other side has ended. */
+/* Sends a message. passed: a descriptor that the receiver gets a copy of; -1 = none. False: the other side is gone. */
 bool tutti_link_send(int fd, const tutti_link_message *m, int passed);
 /* Receives without waiting. Returns 1: a message came; 0: none is there; -1: the other side has ended. *passed: the
  * descriptor that came along, which the caller closes; -1 = none. */
@@ -50,7 +50,7 @@ void tutti_link_epoch(uint32_t *epoch, int *lost, int64_t *lost_ns);
 /* True if a message of the launcher is waiting to be read. */
 bool tutti_link_has_news(int fd);
 /* Waits at most limit_s for the message that tells of an epoch later than `epoch`. TUTTI_ERR_PEER: no such epoch will
- * come, because the launcher has ended or gives the run up. *listener: rank 0's listening socket; -1 for other ranks. */
+ * come: the launcher has ended or gives the run up. *listener: rank 0's listening socket; -1 for other ranks. */
 tutti_status tutti_link_wait(int fd, uint32_t epoch, double limit_s, tutti_link_message *out, int *listener,
                              tutti_failure *err);
 
