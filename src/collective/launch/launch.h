@@ -22,9 +22,9 @@ typedef struct {
      * words go to stderr and the rank ends with its status. NULL = nothing. */
     tutti_status (*prepare)(void *arg, int rank, tutti_failure *err);
     void *prepare_arg;
-    /* Number of times that ranks may be lost and replaced (link.h); 0 = the first loss ends the run. deadline_s:
-     * seconds that a rank may take to leave an epoch that is over before it is killed and replaced; 0 = 60. tell: gets a
-     * line about each loss; NULL = nobody does. */
+    /* max_restarts: number of times that ranks may be lost and replaced (link.h); 0 = the first loss ends the run.
+     * deadline_s: seconds that a rank may take to leave an epoch that is over before it is killed and replaced; 0 = 60.
+     * tell: gets a line about each loss; NULL = nobody does. */
     int max_restarts;
     double deadline_s;
     void (*tell)(void *arg, const char *words);

@@ -4,8 +4,8 @@
  *
  * An epoch is broken when a rank was lost. The remaining ranks learn of it from each other, leave the group and say
  * that the epoch is over for them. Ranks that still join are told. When all have left, the next epoch begins. A rank
- * that is blamed but still runs stands still, so the launcher kills it. A rank that was lost before any group had formed
- * is replaced in the same epoch, because the other ranks still wait for it. */
+ * that is blamed but still runs stands still, so the launcher kills it. A rank that was lost before any group had
+ * formed is replaced in the same epoch, because the other ranks still wait for it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
