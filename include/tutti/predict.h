@@ -44,7 +44,8 @@ typedef struct {
     int nranks;
     int ranks_per_core; /* ranks that share a core; on a star always 1 */
     double step_s;      /* expected time of a step */
-    double lower_s;     /* lower bound: the longer of compute and the exchanges' own lower bounds; host: their sum */
+    double lower_s;     /* lower bound of a step: between hosts the longer of compute and of the exchanges' bounds; on
+                         * one host their sum */
     double upper_s;     /* seconds of a step if nothing overlaps: an upper bound */
     double compute_s;   /* kernels, updates, sums of slots, and loading where no core is free for it; for all ranks that
                          * share the core */

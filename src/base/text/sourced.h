@@ -33,7 +33,7 @@ typedef struct {
     tutti_arena arena;
 } tutti_sourced;
 
-/* Parses a text of that format. TUTTI_ERR_DATA names the line. */
+/* Parses a text of the format described at the top of this file. TUTTI_ERR_DATA names the line. */
 tutti_status tutti_sourced_parse(const char *name, const char *text, tutti_sourced *out, tutti_failure *err);
 void tutti_sourced_release(tutti_sourced *s);
 /* Returns the line with a key, or NULL. */

@@ -240,8 +240,7 @@ static void part_rails(const tcp_card *own, tcp_peer *p)
                strcmp(own->addresses[p->ways[k].own].name, own->addresses[way.own].name) != 0)
             k++;
         if (way.own < 0 || k < p->nrails)
-            continue; /* the way names no own interface, or one that has its way
-                                                     * already */
+            continue; /* the way begins at no interface of this host, or at one that another way uses already */
         for (int j = i; j > p->nrails; j--) p->ways[j] = p->ways[j - 1];
         p->ways[p->nrails++] = way;
     }

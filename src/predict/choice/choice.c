@@ -102,7 +102,8 @@ static int list_modes(const search *s, bool replicated, mode out[MODES])
         c.by_need = all[i].by_need, c.early = all[i].early, c.replicated = replicated;
         if (!q->open.update_when && all[i].early != q->config.early) continue;
         if (!q->open.order && !all[i].early && all[i].by_need != q->config.by_need) continue;
-        if (is_host(q) && q->open.order && q->open.update_when && i > 0) continue; /* on a host nothing is hidden */
+        if (is_host(q) && q->open.order && q->open.update_when && i > 0)
+            continue; /* on one host kernels hide no exchange, so one order is enough */
         if (!q->method->accept(&c, NULL)) out[n++] = all[i];
     }
     return n;

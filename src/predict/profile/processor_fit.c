@@ -140,8 +140,9 @@ static double implied(const timed *t, const class_fit *fit, int term)
     const double at_one = is_compute ? t->compute_s : t->memory_s, apart = 1 - fit->overlap,
                  other =
                      is_compute ? t->memory_s / fit->share[t->near] : t->compute_s / fit->share[TUTTI_DEVICE_COMPUTE];
-    double left = t->seconds - fit->launch_s - apart * other; /* if this term takes longer than the other */
-    /* if this term takes less time than the other */
+    double left =
+        t->seconds - fit->launch_s - apart * other; /* if compute (or memory) takes longer than the other of the two */
+    /* if it takes less time than the other */
     if (apart > 0 && left < other) left = (t->seconds - fit->launch_s - other) / apart;
     const double share = left > 0 ? at_one / left : 0;
     return share >= 1e-6 && share <= 100 ? share : 0;

@@ -46,7 +46,7 @@ typedef struct events {
     struct end {
         struct events *events;
         int32_t rank;
-    } * ends; /* ends that players must be told of */
+    } * ends; /* for each rank: the argument of the calls that its player makes */
     line *lines;
     ended *load_of; /* for each load that travels: the rank and tag that are told of its end */
     post *posts;

@@ -60,7 +60,7 @@ typedef struct {
 enum { TUTTI_LINE_SIZES = 48, TUTTI_LINE_SMALLEST = 64, TUTTI_LINE_DOUBLES = 2 };
 typedef struct {
     tutti_time_line_part below, above;
-    double turn; /* elements: up to this size the line `below` holds; network: INFINITY */
+    double turn; /* largest number of elements for which `below` holds; INFINITY for a network, which has one part */
     double saved_s
         [TUTTI_LINE_SIZES]; /* time saved by shaped links, from TUTTI_LINE_SMALLEST elements on, TUTTI_LINE_DOUBLES
                              * sizes to each doubling; beyond the last size its value holds */

@@ -106,7 +106,8 @@ void tutti_update_apply(const tutti_update *u, const tutti_update_step *s, tutti
  * nothing. */
 bool tutti_update_look(const tutti_rule_row *rule, const float *numbers, const tutti_update_slice *slice,
                        int64_t looked[TUTTI_RULE_LOOKED]);
-/* Returns the factor of a tensor from the sums of all looks at it. */
+/* Returns the factor by which a rule such as LARS multiplies the rate of one tensor. numbers: the sums over all slices
+ * of the tensor that tutti_update_look has added up. */
 double tutti_update_trust(const tutti_update *u, const tutti_update_step *s, const int64_t numbers[TUTTI_RULE_LOOKED]);
 /* Updates a statistic: w = (1 - momentum) * w + momentum * sum / nslots. */
 void tutti_update_statistic(double momentum, int nslots, float *w, const float *sum, int64_t n);
