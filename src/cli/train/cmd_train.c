@@ -129,7 +129,6 @@ static void print_failure(listener *l, const tutti_run_event *e)
 static void hear(void *arg, const tutti_run_event *e)
 {
     listener *l = arg;
-    tutti_train_link_hear(l->link, e);
     switch (e->kind) {
     case TUTTI_RUN_FAILED: print_failure(l, e); break;
     case TUTTI_RUN_REPORT: tutti_cli_print_report("train", e->rank, e->text); break;
@@ -140,6 +139,8 @@ static void hear(void *arg, const tutti_run_event *e)
         break;
     default: tutti_progress_event(&l->progress, e); break;
     }
+    /* The launcher passes a held signal on once it has heard; this rank must be ready to save by then. */
+    tutti_train_link_hear(l->link, e);
 }
 
 /* ---- the command ---- */
