@@ -231,9 +231,10 @@ static tutti_status watch(tutti_launcher *l, tutti_failure *err)
             left = 1;
         }
         const int signal = tutti_process_watch_next(&l->watch, left);
-        if (signal) handle_signal(l, signal);
+        /* Ends and messages come first: a signal that follows the loss of a rank must wait for the next epoch. */
         for (int r; (r = tutti_process_wait_any(l->ranks, l->nranks, 0)) >= 0;) note_end(l, r);
         tutti_epochs_hear(l);
+        if (signal) handle_signal(l, signal);
         if (st || tutti_epochs_advance(l, err)) continue;
         st = TUTTI_ERR_FAILED;
         tutti_epochs_give_up(l);
