@@ -12,12 +12,12 @@ import argparse
 import json
 import os
 import random
-import re
-import signal
 import subprocess
 import sys
 import tempfile
 import time
+
+from ranks import children, kill, lines, weights_in
 
 JOBS = {
     "lenet": """model: lenet
@@ -44,36 +44,6 @@ optimiser: {rule: momentum, momentum: 0.9, lr: 0.02}
 """,
 }
 KINDS = ("one", "zero", "two", "recovery", "all")
-
-
-def children(pid):
-    """Returns the ranks of a launcher as a dictionary from rank to process number."""
-    ranks = {}
-    for child in open(f"/proc/{pid}/task/{pid}/children").read().split():
-        try:
-            variables = open(f"/proc/{child}/environ", "rb").read().split(b"\0")
-            state = open(f"/proc/{child}/stat").read().rsplit(")", 1)[1].split()[0]
-        except OSError:
-            continue
-        rank = [v[5:] for v in variables if v.startswith(b"RANK=")]
-        if rank and state != "Z":
-            ranks[int(rank[0])] = int(child)
-    return ranks
-
-
-def lines(path):
-    try:
-        return [json.loads(line) for line in open(path) if line.endswith("\n")]
-    except OSError:
-        return []
-
-
-def kill(pid):
-    try:
-        os.kill(pid, signal.SIGKILL)
-        return True
-    except ProcessLookupError:
-        return False
 
 
 def wait_for_steps(run, path, before, more, limit_s=60):
@@ -192,7 +162,7 @@ def main():
         for n in range(options.runs):
             draw = random.Random(options.seed * 1000003 + n)
             last = one_run(options, job, folder, draw, times)
-            same = re.match(r"weights \w+", last).group() == re.match(r"weights \w+", want).group()
+            same = weights_in(last) == weights_in(want)
             print(f"run {n}: {last}", flush=True)
             if not same:
                 sys.exit(f"run {n} of seed {options.seed} ends otherwise than the undisturbed run: {want}")

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ranks.py: finds the ranks of a launcher, kills them, and reads what a run has written. Shared by kills.py and
+losses.py."""
+import json
+import os
+import re
+import signal
+import time
+
+
+def state_of(pid):
+    """Returns the letter of the state of a process; an empty string if it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+            return f.read().rsplit(")", 1)[1].split()[0]
+    except (OSError, IndexError):
+        return ""
+
+
+def children(pid):
+    """Returns the ranks of a launcher as a dictionary from rank to process number."""
+    ranks = {}
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as f:
+            found = f.read().split()
+    except OSError:
+        return ranks
+    for child in found:
+        try:
+            with open(f"/proc/{child}/environ", "rb") as f:
+                variables = f.read().split(b"\0")
+        except OSError:
+            continue
+        rank = [v[5:] for v in variables if v.startswith(b"RANK=")]
+        if rank and state_of(child) not in ("", "Z"):
+            ranks[int(rank[0])] = int(child)
+    return ranks
+
+
+def processes_with(words):
+    """Returns the numbers of the living processes whose command line contains `words`."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/cmdline", "rb") as f:
+                line = f.read()
+        except OSError:
+            continue
+        if words.encode() in line and state_of(name) != "Z":
+            found.append(int(name))
+    return found
+
+
+def lines(path):
+    """Returns the whole lines of a metrics.jsonl; none if the file is missing."""
+    try:
+        with open(path, encoding="utf-8") as f:
+            return [json.loads(line) for line in f if line.endswith("\n")]
+    except OSError:
+        return []
+
+
+def kill(pid):
+    """Kills a process; returns whether there was one."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+        return True
+    except ProcessLookupError:
+        return False
+
+
+def wait_until(holds, what, limit_s=60):
+    """Waits until holds() returns something true, and returns that. Raises RuntimeError after limit_s."""
+    until = time.monotonic() + limit_s
+    while True:
+        value = holds()
+        if value:
+            return value
+        if time.monotonic() > until:
+            raise RuntimeError(f"no {what} within {limit_s} s")
+        time.sleep(0.003)
+
+
+def weights_in(text):
+    """Returns the hash of the weights in the last line that a run prints; None if there is none."""
+    found = re.findall(r"^weights (\w+)", text, re.M)
+    return found[-1] if found else None
