@@ -181,7 +181,8 @@ def main():
     commands, keys = os.path.join(root, "docs/commands.md"), os.path.join(root, "docs/keys.md")
     slurm = os.path.join(root, "docs/slurm.md")
     made = {commands: commands_document(found), keys: keys_document(program)} if found else {}
-    made[slurm] = with_files(root, read(slurm))
+    if os.path.exists(slurm):
+        made[slurm] = with_files(root, read(slurm))
     for path in made if write else ():
         with open(path, "w", encoding="utf-8") as out:
             out.write(made[path])
