@@ -184,7 +184,7 @@ static void a_predicted_step_is_explained_whole(void **state)
 static void the_busiest_link_of_a_slow_star_is_busy_all_the_time_that_bytes_take(void **state)
 {
     (void)state;
-    tutti_step_view v = view_of("star,bw=8Mb,lat=0s,soft=0s,add=1000000TB", "exchange.buckets=one", 2);
+    tutti_step_view v = view_of("star,bw=8Mb,lat=0s,soft=0s,add=1000000TB", "parallel.layers=[]", 2);
     /* two halves of the vector each way, at 1 MB/s, and the control numbers */
     const double least_s = (double)v.predicted.exchanged_bytes / 1e6;
     assert_true(v.busiest.busy_s >= least_s * (1 - 1e-9) && v.busiest.busy_s < 1.01 * least_s);

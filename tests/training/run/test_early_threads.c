@@ -12,7 +12,7 @@ enum { NSTEPS = 20 };
 
 #define JOB(exchange)                                                                                                  \
     "model: mlp\ndata: {set: digits, train_samples: 240, test_samples: 40}\nbatch: 12\nsteps: 20\n"                    \
-    "optimiser: {rule: adamw, lr: 0.05}\ncheckpoint: {every_steps: 9, keep: 9}\n"                                      \
+    "parallel: {layers: []}\noptimiser: {rule: adamw, lr: 0.05}\ncheckpoint: {every_steps: 9, keep: 9}\n"              \
     "exchange: {bucket_bytes: 0, " exchange "}\n"
 
 static uint64_t bits_of(const char *text, int nranks, bool wired, const char *dir)
