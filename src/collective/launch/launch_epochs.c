@@ -283,8 +283,8 @@ bool tutti_epochs_advance(tutti_launcher *l, tutti_failure *err)
             continue;
         }
         e->phase[r] = TUTTI_RANK_JOINS;
-        if (!tutti_link_send(e->link[r], &next, r ? -1 : l->listener)) /* the rank has just died: its end follows */
-            continue;
+        /* if this fails, the rank has just died, and its end will be seen */
+        (void)tutti_link_send(e->link[r], &next, r ? -1 : l->listener);
     }
     return st == TUTTI_OK;
 }
