@@ -173,16 +173,16 @@ static void draw_series(const frame *f, const tutti_chart_panel *panel, int inde
     tutti_svg_text(legend + 16, py, "", s->name, out);
     tutti_strbuf_printf(out, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"%s\"%s d=\"", colour,
                         s->pale ? "1" : "1.6", look);
-    draw_line(f, s, out);
+    if (!s->marks) draw_line(f, s, out);
     tutti_strbuf_puts(out, "\"/>\n");
     int last = -1;
-    for (int i = 0; s->points && i < s->n; i++) {
+    for (int i = 0; (s->points || s->marks) && i < s->n; i++) {
         if (!isfinite(s->y[i])) continue;
         tutti_strbuf_printf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\" fill=\"%s\"/>\n", at_x(f, s->x[i]),
                             at_y(f, s->y[i]), colour);
         last = i;
     }
-    if (last >= 0) draw_end(f, s->x[last], s->y[last], out);
+    if (last >= 0 && !s->marks) draw_end(f, s->x[last], s->y[last], out);
 }
 
 void tutti_chart_smooth(const double *y, int n, double *out)

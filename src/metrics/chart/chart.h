@@ -19,6 +19,7 @@ typedef struct {
     bool points; /* true if dots are drawn too, and the last dot has a label */
     bool pale;   /* true for a thin light line, for values whose mean is drawn too */
     bool steps;  /* true if each value holds until the next point */
+    bool marks;  /* true for dots and nothing else, for events */
 } tutti_chart_series;
 
 typedef struct {
