@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../base/host/memory_file.h"
 #include "../collective/group/share.h"
 #include "job_fields.h"
 #include "session.h"
@@ -105,8 +106,8 @@ typedef _Atomic uint64_t kept_head;
 
 static tutti_status map_kept(int fd, size_t nbytes, tutti_session_data *d, tutti_failure *err)
 {
-    void *at = mmap(NULL, nbytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (at == MAP_FAILED)
+    void *at = tutti_memory_file_map(fd, nbytes);
+    if (!at)
         return tutti_fail(err, TUTTI_ERR_FAILED, "data: cannot map %zu bytes of samples: %s", nbytes, strerror(errno));
     d->kept = at;
     d->kept_bytes = nbytes;

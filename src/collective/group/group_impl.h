@@ -20,7 +20,7 @@
  * Files: group.c (life), group_star.c (the star's sockets, messages to all), group_watch.c (messages, deaths,
  * sleeping), core_marks.c (which rank waits on which core), group_patience.c (deadlines, long phases), group_bear.c and
  * group_gone.c (deaths that others outlive), group_frame.c and group_control.c (calls over the star), group_wire.c,
- * group_wire_choose.c and group_progress.c (far peers), region.c, memory_file.c, enrolled.c, share.c and peer_memory.c
+ * group_wire_choose.c and group_progress.c (far peers), region.c, memory_pass.c, enrolled.c, share.c and peer_memory.c
  * (memory); flight.c, peer_state.c, dump.c (reports of a hang). Ranks become a group in launch/. */
 #ifndef TUTTI_GROUP_IMPL_H
 #define TUTTI_GROUP_IMPL_H

@@ -18,7 +18,7 @@
 #include "../../base/host/memory.h"
 #include "../../base/host/pages.h"
 #include "group_impl.h"
-#include "memory_file.h"
+#include "memory_pass.h"
 #include "share.h"
 
 /* Threads: the memory of one rank, and the number of ranks that still map it. All such memories are in the list of the

@@ -13,7 +13,7 @@
 
 #include "../../base/arena.h"
 #include "../../base/host/memory.h"
-#include "memory_file.h"
+#include "memory_pass.h"
 
 struct tutti_shared_bytes {
     void *at;

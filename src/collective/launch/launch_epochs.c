@@ -10,12 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "../../base/arena.h"
 #include "../../base/clock.h"
+#include "../../base/host/memory_file.h"
 #include "launch_impl.h"
 
 /* DIES_S: how long a process may take to die after its sockets have closed. LEAVES_S: how long ranks may take to leave
@@ -26,7 +26,7 @@ static const double DIES_S = 1, LEAVES_S = 60, NAP_S = 0.1;
 
 static tutti_status open_file(const char *name, int *fd, tutti_failure *err)
 {
-    *fd = memfd_create(name, MFD_CLOEXEC);
+    *fd = tutti_memory_file_open(name);
     if (*fd >= 0) return TUTTI_OK;
     return tutti_fail(err, TUTTI_ERR_FAILED, "launch: no memory file for %s: %s", name, strerror(errno));
 }

@@ -16,6 +16,7 @@
 #include "../../../base/arena.h"
 #include "../../../base/clock.h"
 #include "../../../base/hash.h"
+#include "../../../base/host/memory_file.h"
 #include "../step/sparsity.h"
 #include "keep.h"
 
@@ -132,8 +133,8 @@ static tutti_status map_file(tutti_copies *c, int fd, tutti_failure *err)
     if (fstat(fd, &now) || (now.st_size < c->nbytes && ftruncate(fd, c->nbytes)))
         return tutti_fail(err, TUTTI_ERR_FAILED, "copies: no %lld bytes of memory: %s", (long long)c->nbytes,
                           strerror(errno));
-    void *at = mmap(NULL, (size_t)c->nbytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (at == MAP_FAILED)
+    void *at = tutti_memory_file_map(fd, (size_t)c->nbytes);
+    if (!at)
         return tutti_fail(err, TUTTI_ERR_FAILED, "copies: cannot map %lld bytes: %s", (long long)c->nbytes,
                           strerror(errno));
     c->base = at;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory_file.h: memory without a name in any file system, and how other ranks of the host receive it. Threads: owner.
- * */
-#ifndef TUTTI_MEMORY_FILE_H
-#define TUTTI_MEMORY_FILE_H
+/* memory_file.h: memory without a name in any file system, which processes of one host share by its descriptor. Threads:
+ * owner. */
+#ifndef TUTTI_BASE_MEMORY_FILE_H
+#define TUTTI_BASE_MEMORY_FILE_H
 
-#include "group_impl.h"
+#include <stdbool.h>
+#include <stddef.h>
 
 /* The three steps of making a memory file. Ranks that share a file call them one by one, so that each populates its own
  * part. */
@@ -16,11 +17,5 @@ bool tutti_memory_file_populate(int fd, void *base, size_t offset, size_t nbytes
 /* Makes a memfd whose pages are all allocated, so that none is missing later (SIGBUS), and maps it for reading and
  * writing; -1 and errno. */
 int tutti_memory_file_make(const char *name, size_t nbytes, void **base);
-/* Sends the file as `id` to every near peer, or only to peers with this rank's number in set_of (NULL = all). */
-void tutti_memory_file_send(tutti_group *g, uint64_t id, int fd);
-void tutti_memory_file_send_among(tutti_group *g, const int32_t *set_of, uint64_t id, int fd);
-/* Receives the file of peer `from`. `name`: for failures. */
-tutti_status tutti_memory_file_receive(tutti_group *g, int from, const char *name, uint64_t id, int *fd,
-                                       tutti_failure *err);
 
 #endif
