@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "../../base/arena.h"
 #include "../../base/clock.h"
+#include "../../base/host/file_pass.h"
 #include "group_impl.h"
 
 enum { NEWS = 64, LOOK_NS = 100000000 };
@@ -23,22 +23,9 @@ static const double LOOK_S = 0.25;
 
 bool tutti_mesh_send(int socket, const tutti_mesh_message *m, int fd)
 {
-    size_t nbytes = offsetof(tutti_mesh_message, words) + strlen(m->words) + 1;
-    struct iovec part = {(void *)(uintptr_t)m, nbytes};
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof fd)];
-    } control = {0};
-    struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1};
-    if (fd >= 0) {
-        msg.msg_control = control.bytes, msg.msg_controllen = sizeof control.bytes;
-        struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-        c->cmsg_level = SOL_SOCKET, c->cmsg_type = SCM_RIGHTS, c->cmsg_len = CMSG_LEN(sizeof fd);
-        memcpy(CMSG_DATA(c), &fd, sizeof fd);
-    }
+    const size_t nbytes = offsetof(tutti_mesh_message, words) + strlen(m->words) + 1;
     for (;;) {
-        if (sendmsg(socket, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return true;
-        if (errno == EINTR) continue;
+        if (tutti_file_pass_send(socket, m, nbytes, fd) >= 0) return true;
         if (errno != EAGAIN && errno != EWOULDBLOCK) return false;
         /* The peer has not read hundreds of messages: wait a moment for it, and leave the rest to the deadline. */
         struct pollfd room = {.fd = socket, .events = POLLOUT};
@@ -48,22 +35,12 @@ bool tutti_mesh_send(int socket, const tutti_mesh_message *m, int fd)
 
 int tutti_mesh_receive(int socket, tutti_mesh_message *m, int *fd)
 {
-    struct iovec part = {m, sizeof *m};
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof *fd)];
-    } control;
-    struct msghdr msg = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
     ssize_t n;
-    *fd = -1;
     /* A peer that leaves with unread messages resets the connection. Linux reports that once, before it hands out the
      * peer's last message, its goodbye. */
-    do n = recvmsg(socket, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    while (n < 0 && (errno == EINTR || errno == ECONNRESET));
+    do n = tutti_file_pass_receive(socket, m, sizeof *m, fd);
+    while (n < 0 && errno == ECONNRESET);
     if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -1;
-    struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
-    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) memcpy(fd, CMSG_DATA(c), sizeof *fd);
     if (n < (ssize_t)offsetof(tutti_mesh_message, words)) {
         if (*fd >= 0) close(*fd);
         *fd = -1;

@@ -14,12 +14,8 @@
 #include <unistd.h>
 
 #include "../../base/clock.h"
+#include "../../base/host/file_pass.h"
 #include "discover_impl.h"
-
-typedef union {
-    struct cmsghdr align;
-    char bytes[CMSG_SPACE(sizeof(int))];
-} passed_file;
 
 tutti_status tutti_link_open(int ends[2], tutti_failure *err)
 {
@@ -33,35 +29,17 @@ tutti_status tutti_link_open(int ends[2], tutti_failure *err)
 
 bool tutti_link_send(int fd, const tutti_link_message *m, int passed)
 {
-    struct iovec part = {(void *)(uintptr_t)m, sizeof *m};
-    passed_file control = {0};
-    struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1};
-    if (passed >= 0) {
-        msg.msg_control = control.bytes, msg.msg_controllen = sizeof control.bytes;
-        struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-        c->cmsg_level = SOL_SOCKET, c->cmsg_type = SCM_RIGHTS, c->cmsg_len = CMSG_LEN(sizeof passed);
-        memcpy(CMSG_DATA(c), &passed, sizeof passed);
-    }
-    ssize_t n;
-    do n = sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
-    while (n < 0 && errno == EINTR);
-    return n == (ssize_t)sizeof *m;
+    return tutti_file_pass_send(fd, m, sizeof *m, passed) == (ssize_t)sizeof *m;
 }
 
 int tutti_link_receive(int fd, tutti_link_message *m, int *passed)
 {
-    struct iovec part = {m, sizeof *m};
-    passed_file control;
-    struct msghdr msg = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
-    ssize_t n;
-    *passed = -1;
-    do n = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    while (n < 0 && errno == EINTR);
+    const ssize_t n = tutti_file_pass_receive(fd, m, sizeof *m, passed);
     if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -1;
-    struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
-    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) memcpy(passed, CMSG_DATA(c), sizeof *passed);
-    return n == (ssize_t)sizeof *m && !(msg.msg_flags & MSG_TRUNC) ? 1 : -1;
+    if (n == (ssize_t)sizeof *m) return 1;
+    if (*passed >= 0) close(*passed);
+    *passed = -1;
+    return -1;
 }
 
 /* ---- the rank's side ---- */
@@ -81,9 +59,7 @@ void tutti_link_kept_files(int *samples, int *copies)
 void tutti_link_epoch(uint32_t *epoch, int *lost, int64_t *lost_ns)
 {
     const char *text = getenv("TUTTI_EPOCH");
-    *epoch = 1, *lost = -1, *lost_ns = 0;
-    if (text && sscanf(text, "%u,%d,%" SCNd64, epoch, lost, lost_ns) == 3) return;
-    *epoch = 1, *lost = -1, *lost_ns = 0;
+    if (!text || sscanf(text, "%u,%d,%" SCNd64, epoch, lost, lost_ns) != 3) *epoch = 1, *lost = -1, *lost_ns = 0;
 }
 
 bool tutti_link_has_news(int fd)
