@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory_file.h: memory without a name in any file system, which processes of one host share by its descriptor. Threads:
- * owner. */
+/* memory_file.h: memory without a name in any file system, which processes of one host share by its descriptor.
+ * Threads: owner. */
 #ifndef TUTTI_BASE_MEMORY_FILE_H
 #define TUTTI_BASE_MEMORY_FILE_H
 
