@@ -24,7 +24,7 @@
 enum { NSLOTS = 2, PAGE = 4096, MOST_VECTORS = 2 * TUTTI_RULE_MAX_STATES + 2 };
 static const double SHARE_OF_TIME = 0.01; /* most of a run's time that copies may take when no interval is given */
 
-/* What one rank has written into a slot. */
+/* The numbers that one rank has written into a slot beside its vectors. */
 typedef struct {
     _Atomic int64_t done; /* 1 + the step of the rank's part; 0 = the part is not whole */
     double loss;
@@ -43,6 +43,8 @@ struct tutti_copies {
     int rank, nranks;
     int64_t every;                            /* steps between copies; 0 = by time */
     int memory[MOST_VECTORS], nvectors, nown; /* memories of the plan: `nvectors` common ones, then `nown` own ones */
+    /* at: where each vector begins in a slot; an own one of rank r lies r * own_bytes further */
+    int64_t at[MOST_VECTORS], common_bytes, own_bytes;
     int64_t slots_at, slot_bytes, nbytes;
     char *base;
     int next;               /* the slot of the next copy */
@@ -51,58 +53,50 @@ struct tutti_copies {
 
 /* ---- where values lie ---- */
 
-static bool is_common(const tutti_plan *p, int m)
-{
-    const tutti_plan_memory *what = &p->memories[m];
-    const bool is_state = what->role == TUTTI_ROLE_STATE || what->role == TUTTI_ROLE_CENTRE;
-    return m == p->answer || (what->is_saved && !what->differs && is_state);
-}
-
-static bool is_own(const tutti_plan *p, int m)
-{
-    return p->memories[m].is_saved && p->memories[m].differs && m != p->answer;
-}
-
+/* Lists the memories: common ones, then own ones. */
 static tutti_status list_vectors(tutti_copies *c, tutti_failure *err)
 {
-    const tutti_plan *p = c->plan;
-    int n = 0;
-    for (int m = 0; m < p->nmemories; m++) n += is_common(p, m) + is_own(p, m);
-    if (n > MOST_VECTORS)
-        return tutti_fail(err, TUTTI_ERR_FAILED, "copies: the plan saves %d vectors, and a copy has room for %d", n,
-                          MOST_VECTORS);
-    for (int m = 0; m < p->nmemories; m++)
-        if (is_common(p, m)) c->memory[c->nvectors++] = m;
-    for (int m = 0; m < p->nmemories; m++)
-        if (is_own(p, m)) c->memory[c->nvectors + c->nown++] = m;
+    int own[MOST_VECTORS], n = 0;
+    for (int m = 0; m < c->plan->nmemories; m++) {
+        const tutti_saved_kind kind = tutti_saving_kind(c->plan, m);
+        if (kind == TUTTI_SAVED_NOT) continue;
+        if (n++ == MOST_VECTORS)
+            return tutti_fail(err, TUTTI_ERR_FAILED,
+                              "copies: the plan saves more than the %d vectors that a copy holds", MOST_VECTORS);
+        if (kind == TUTTI_SAVED_OWN)
+            own[c->nown++] = m;
+        else
+            c->memory[c->nvectors++] = m;
+    }
+    memcpy(c->memory + c->nvectors, own, sizeof *own * (size_t)c->nown);
     return TUTTI_OK;
 }
 
-static int64_t vector_bytes(const tutti_copies *c, int i)
+static int64_t elements(const tutti_copies *c, int i)
 {
-    return (c->plan->memories[c->memory[i]].elements * (int64_t)sizeof(float) + 63) / 64 * 64;
+    return c->plan->memories[c->memory[i]].elements;
 }
 
-/* Returns where vector i lies in a slot. rank: whose vector, for own ones. */
-static float *vector_at(const tutti_copies *c, int slot, int i, int rank)
+/* Sets where each vector begins: common ones in a slot, own ones behind them in each rank's part. */
+static void lay_out(tutti_copies *c)
 {
-    char *at = c->base + c->slots_at + slot * c->slot_bytes;
-    int64_t own = 0;
-    for (int k = 0; k < c->nvectors && k < i; k++) at += vector_bytes(c, k);
-    for (int k = c->nvectors; k < c->nvectors + c->nown; k++) own += vector_bytes(c, k);
-    if (i >= c->nvectors) at += rank * own;
-    for (int k = c->nvectors; k < i; k++) at += vector_bytes(c, k);
-    return (float *)(void *)at;
-}
-
-static void measure(tutti_copies *c)
-{
-    int64_t all = 0, own = 0;
-    for (int i = 0; i < c->nvectors; i++) all += vector_bytes(c, i);
-    for (int i = c->nvectors; i < c->nvectors + c->nown; i++) own += vector_bytes(c, i);
-    c->slot_bytes = (all + c->nranks * own + PAGE - 1) / PAGE * PAGE;
+    int64_t end = 0;
+    for (int i = 0; i < c->nvectors + c->nown; i++) {
+        c->at[i] = end;
+        end += (elements(c, i) * (int64_t)sizeof(float) + 63) / 64 * 64;
+        if (i < c->nvectors) c->common_bytes = end;
+    }
+    c->own_bytes = end - c->common_bytes;
+    c->slot_bytes = (c->common_bytes + c->nranks * c->own_bytes + PAGE - 1) / PAGE * PAGE;
     c->slots_at = PAGE + (NSLOTS * c->nranks * (int64_t)sizeof(record) + PAGE - 1) / PAGE * PAGE;
     c->nbytes = c->slots_at + NSLOTS * c->slot_bytes;
+}
+
+/* Returns where vector i lies in a slot; an own one is that of this rank. */
+static float *vector_at(const tutti_copies *c, int slot, int i)
+{
+    const int64_t part = i < c->nvectors ? 0 : c->rank * c->own_bytes;
+    return (float *)(void *)(c->base + c->slots_at + slot * c->slot_bytes + part + c->at[i]);
 }
 
 static record *record_at(const tutti_copies *c, int slot, int rank)
@@ -182,7 +176,7 @@ tutti_status tutti_copies_open(const tutti_train_config *config, int rank, bool 
     *c = (tutti_copies){.plan = p, .rank = rank, .nranks = p->config.nranks, .every = config->copy_every};
     tutti_status st = list_vectors(c, err);
     if (!st) {
-        measure(c);
+        lay_out(c);
         st = map_file(c, config->copies, err);
     }
     if (st) {
@@ -221,7 +215,7 @@ int64_t tutti_copies_file_bytes(const tutti_copies *c)
 
 static void read_vector(const tutti_copies *c, int slot, int i, float *to)
 {
-    memcpy(to, vector_at(c, slot, i, c->rank), (size_t)c->plan->memories[c->memory[i]].elements * sizeof(float));
+    memcpy(to, vector_at(c, slot, i), (size_t)elements(c, i) * sizeof(float));
 }
 
 void tutti_copies_read(const tutti_copies *c, tutti_checkpoint *into)
@@ -265,14 +259,14 @@ bool tutti_copies_is_due(const tutti_copies *c, const tutti_stepping *s)
 /* Copies the elements that this rank owns. */
 static void write_owned(const tutti_copies *c, const tutti_stepping *s, int slot, int i)
 {
-    float *to = vector_at(c, slot, i, c->rank);
+    float *to = vector_at(c, slot, i);
     const float *from = tutti_shared_vector(&s->shared, c->memory[i], 0);
     for (int b = 0; b < c->plan->nbuckets; b++) {
         int64_t first, count;
         tutti_plan_own_slice(c->plan, b, c->rank, &first, &count);
         memcpy(to + first, from + first, (size_t)count * sizeof *to);
     }
-    const int64_t total = c->plan->total, n = c->plan->memories[c->memory[i]].elements;
+    const int64_t total = c->plan->total, n = elements(c, i);
     if (c->rank == 0 && n > total && !record_at(c, slot, 0)->has_frozen)
         memcpy(to + total, from + total, (size_t)(n - total) * sizeof *to);
 }
@@ -286,8 +280,8 @@ void tutti_copies_take(tutti_copies *c, const tutti_stepping *s)
     atomic_store(&mine->done, 0);
     for (int i = 0; i < c->nvectors; i++) write_owned(c, s, slot, i);
     for (int i = c->nvectors; i < c->nvectors + c->nown; i++)
-        memcpy(vector_at(c, slot, i, c->rank), tutti_shared_vector(&s->shared, c->memory[i], 0),
-               (size_t)c->plan->memories[c->memory[i]].elements * sizeof(float));
+        memcpy(vector_at(c, slot, i), tutti_shared_vector(&s->shared, c->memory[i], 0),
+               (size_t)elements(c, i) * sizeof(float));
     mine->has_frozen = 1;
     mine->loss = s->last_loss;
     mine->scale = s->scale;

@@ -80,6 +80,14 @@ void tutti_lent_give_back(const tutti_stepping *s, const tutti_checkpoint *there
  * the bytes that `to` must have; it must begin at a multiple of 64. */
 size_t tutti_lent_copy(const tutti_stepping *s, const tutti_checkpoint *there, tutti_checkpoint *c, char *to);
 
+/* How a checkpoint, or a copy in memory, holds a memory of the plan. */
+typedef enum {
+    TUTTI_SAVED_NOT,
+    TUTTI_SAVED_ANSWER, /* as the weights */
+    TUTTI_SAVED_STATE,  /* once for all ranks */
+    TUTTI_SAVED_OWN,    /* for each rank, because the content differs */
+} tutti_saved_kind;
+tutti_saved_kind tutti_saving_kind(const tutti_plan *p, int memory);
 /* Returns what a checkpoint must hold; the vectors are the device's. */
 tutti_checkpoint tutti_saving_of(const tutti_stepping *s);
 /* Checks the folder. TUTTI_ERR_FAILED: the run's folder was removed, renamed or replaced. */

@@ -304,7 +304,7 @@ static tutti_status look(const tutti_train_config *c, tutti_start *out, tutti_fa
 
 typedef struct {
     int32_t status;
-    int64_t copied; /* step of the copy in memory to continue from; -1 = none */
+    int64_t copied;  /* step of the copy in memory to continue from; -1 = none */
     char path[1020]; /* the checkpoint to continue from; empty = begin at step 0 */
     char init_path[1020];
 } decision;

@@ -9,6 +9,19 @@
 #include "../step/sparsity.h"
 #include "keep.h"
 
+static bool is_state(const tutti_plan_memory *m)
+{
+    return m->role == TUTTI_ROLE_STATE || m->role == TUTTI_ROLE_CENTRE;
+}
+
+tutti_saved_kind tutti_saving_kind(const tutti_plan *p, int memory)
+{
+    const tutti_plan_memory *what = &p->memories[memory];
+    if (memory == p->answer) return TUTTI_SAVED_ANSWER;
+    if (!what->is_saved) return TUTTI_SAVED_NOT;
+    return what->differs ? TUTTI_SAVED_OWN : is_state(what) ? TUTTI_SAVED_STATE : TUTTI_SAVED_NOT;
+}
+
 tutti_checkpoint tutti_saving_of(const tutti_stepping *s)
 {
     const tutti_plan *p = s->plan;
@@ -32,11 +45,12 @@ tutti_checkpoint tutti_saving_of(const tutti_stepping *s)
     tutti_relus_skips(p->graph, c.skips, sizeof c.skips);
     for (int m = 0; m < p->nmemories; m++) {
         const tutti_plan_memory *what = &p->memories[m];
-        const bool is_state = what->role == TUTTI_ROLE_STATE || what->role == TUTTI_ROLE_CENTRE;
-        float *values = what->is_saved && m != p->answer ? tutti_shared_vector(&s->shared, m, 0) : NULL;
-        if (values && what->differs) {
-            c.own[c.nown++] = (tutti_checkpoint_own){what->name, is_state, values};
-        } else if (values && is_state) {
+        const tutti_saved_kind kind = tutti_saving_kind(p, m);
+        const bool has_values = kind == TUTTI_SAVED_OWN || kind == TUTTI_SAVED_STATE;
+        float *values = has_values ? tutti_shared_vector(&s->shared, m, 0) : NULL;
+        if (values && kind == TUTTI_SAVED_OWN) {
+            c.own[c.nown++] = (tutti_checkpoint_own){what->name, is_state(what), values};
+        } else if (values) {
             c.state_name[c.nstates] = what->name;
             c.state[c.nstates++] = values;
         }
@@ -50,11 +64,11 @@ int64_t tutti_saving_bytes(const tutti_plan *p)
     bool have_own = false;
     for (int m = 0; m < p->nmemories; m++) {
         const tutti_plan_memory *what = &p->memories[m];
-        const bool is_state = what->role == TUTTI_ROLE_STATE || what->role == TUTTI_ROLE_CENTRE;
+        const tutti_saved_kind kind = tutti_saving_kind(p, m);
         const int64_t nbytes = tutti_plan_memory_bytes(what) / what->copies;
-        if (m == p->answer) file = nbytes;
-        if (m == p->answer || (what->is_saved && is_state && !what->differs)) copy += nbytes;
-        have_own = have_own || (m != p->answer && what->is_saved && what->differs);
+        if (kind == TUTTI_SAVED_ANSWER) file = nbytes;
+        if (kind == TUTTI_SAVED_ANSWER || kind == TUTTI_SAVED_STATE) copy += nbytes;
+        have_own = have_own || kind == TUTTI_SAVED_OWN;
     }
     return file + (have_own ? 0 : copy);
 }

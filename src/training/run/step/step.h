@@ -103,7 +103,7 @@ static inline void tutti_step_sync(const tutti_stepping *s)
 tutti_update_step tutti_step_numbers(const tutti_stepping *s, int64_t step, int64_t nth);
 /* Asks once whether this rank must end, unless it was asked before. */
 void tutti_step_ask(tutti_stepping *s);
-/* What rank 0 asks all ranks to do after a step. */
+/* Requests of rank 0 to all ranks for the end of a step. */
 enum { TUTTI_WISH_SAVE = 1, TUTTI_WISH_COPY = 2 };
 /* Plays one step: a batch and all actions. Exchanges may still run afterwards. wishes: a sum of TUTTI_WISH_.... */
 tutti_status tutti_step_play(tutti_stepping *s, unsigned wishes, tutti_failure *err);
