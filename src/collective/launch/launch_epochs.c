@@ -75,6 +75,20 @@ static void say(tutti_launcher *l, const char *words)
     if (l->options->tell) l->options->tell(l->options->tell_arg, words);
 }
 
+/* Counts a loss; losses of one epoch count once. False: there were too many, so no further epoch follows. */
+static bool spend(tutti_launcher *l)
+{
+    tutti_launch_epochs *e = &l->epochs;
+    if (e->broken) return true;
+    if (e->left == 0) {
+        say(l, "no replacement is left (--max-restarts): the run ends");
+        tutti_epochs_give_up(l);
+        return false;
+    }
+    e->left--;
+    return true;
+}
+
 static void break_epoch(tutti_launcher *l, int lost)
 {
     tutti_launch_epochs *e = &l->epochs;
@@ -128,13 +142,9 @@ bool tutti_epochs_bear(tutti_launcher *l, int rank)
         return true;
     }
     tutti_process_words(p, how);
-    if (!is_lost(l, p) || (e->left == 0 && !e->broken)) {
-        if (is_lost(l, p)) say(l, "no replacement is left (--max-restarts): the run ends");
-        tutti_epochs_give_up(l);
-        return false;
-    }
+    if (!is_lost(l, p)) tutti_epochs_give_up(l);
+    if (!is_lost(l, p) || !spend(l)) return false;
     const bool waits = is_awaited(l, rank);
-    if (!e->broken && e->left > 0) e->left--;
     snprintf(words, sizeof words, "rank %d (pid %d) %s and is replaced; %d replacement%s left", rank, (int)p->pid, how,
              e->left, e->left == 1 ? "" : "s");
     say(l, words);
@@ -192,12 +202,7 @@ static void take(tutti_launcher *l, int rank, const tutti_link_message *m)
         tutti_epochs_give_up(l);
         return;
     }
-    if (!e->broken && e->left == 0) {
-        say(l, "no replacement is left (--max-restarts): the run ends");
-        tutti_epochs_give_up(l);
-        return;
-    }
-    if (!e->broken) e->left--;
+    if (!spend(l)) return;
     break_epoch(l, m->lost);
     if (e->lost < 0) e->lost = m->lost;
 }
