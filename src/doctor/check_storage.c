@@ -94,17 +94,11 @@ static int measure(int fd, double seconds[MOST_SYNCS])
     return n;
 }
 
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void say_syncs(tutti_exam *e, double *seconds, int n)
 {
     double sum = 0;
     for (int i = 0; i < n; i++) sum += seconds[i];
-    qsort(seconds, (size_t)n, sizeof *seconds, by_size);
+    tutti_sort_doubles(seconds, (size_t)n);
     const double median = seconds[n / 2];
     tutti_doctor_say(e, NULL, median > SLOW_S ? TUTTI_FINDING_NOTE : TUTTI_FINDING_OK,
                      "Choose a faster disk by --out, or save less often (checkpoint.every_steps).",

@@ -57,12 +57,12 @@ static tutti_status draw(const tutti_run_lines *r, const char *dir, const char *
     for (int i = 0; i < nrestarts; i++) restarted[i] = loss_at(r, r->restarts.x[i]);
     tutti_chart_smooth(r->loss.y, nlines, mean);
     tutti_chart_smooth(r->speed.y, nlines, speed);
-    const tutti_chart_series losses[] = {{"training, mean", r->loss.x, mean, nlines, .points = false},
-                                         {"training, a step", r->loss.x, r->loss.y, nlines, .pale = true},
-                                         {n ? "test" : "restart", n ? steps : r->restarts.x, n ? tested : restarted,
-                                          n ? n : nrestarts, .points = n > 0, .marks = n == 0},
-                                         {"restart", r->restarts.x, restarted, nrestarts, .marks = true}};
-    const int nlosses = 2 + (n > 0) + (nrestarts > 0);
+    tutti_chart_series losses[4] = {{"training, mean", r->loss.x, mean, nlines, .points = false},
+                                    {"training, a step", r->loss.x, r->loss.y, nlines, .pale = true}};
+    int nlosses = 2;
+    if (n) losses[nlosses++] = (tutti_chart_series){"test", steps, tested, n, .points = true};
+    if (nrestarts)
+        losses[nlosses++] = (tutti_chart_series){"restart", r->restarts.x, restarted, nrestarts, .marks = true};
     const tutti_chart_series accuracy = {"test", steps, percent, n, .points = true};
     const tutti_chart_series speeds[] = {{"mean", r->speed.x, speed, nlines, .points = false},
                                          {"each line", r->speed.x, r->speed.y, nlines, .pale = true}};
