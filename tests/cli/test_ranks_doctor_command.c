@@ -29,7 +29,8 @@ static int forget_variables(void **state)
     return 0;
 }
 
-/* What a shell's line prints on both streams, which runs the program behind the words `before`. `$` is the folder. */
+/* Returns the text that a shell's line prints on both streams. The line runs the program behind the words `before`; `$`
+ * is the folder. */
 static char *under(const char *before, const char *arguments, int *code)
 {
     tutti_strbuf line = {0};

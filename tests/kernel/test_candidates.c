@@ -118,7 +118,7 @@ static void move_from_zero(rig *r)
             ((float *)(uintptr_t)r->a.param[p])[i] += 0x1p-4f;
 }
 
-/* What the reference computes for one case, precision and mode: the outputs, and in training the gradients. Every
+/* Results of the reference for one case, precision and mode: the outputs, and in training the gradients. Every
  * candidate is compared with the same ones, so they are computed once, for the first candidate that fits. */
 typedef struct {
     bool is_made;

@@ -11,7 +11,7 @@
 #include "method_world.h"
 #include "training/plan/prove/plan_alike.h"
 
-/* What is known of a plan by each way. refuted: a class was refused. */
+/* Verdicts on a plan by each way of proving. refuted: a class was refused. */
 typedef struct {
     bool alike, whole, refuted;
 } verdicts;
