@@ -117,13 +117,13 @@ static tutti_status map_kept(int fd, size_t nbytes, tutti_session_data *d, tutti
 /* Draws, reads or decodes the sets and writes them into the file. */
 static tutti_status make_kept(const tutti_job *job, int fd, tutti_session_data *d, tutti_failure *err)
 {
-    tutti_status st = open_own(job, d, err);
+    const tutti_status st = open_own(job, d, err);
     const size_t nbytes = st ? 0 : block_bytes(d);
     if (st || !nbytes) return st;
-    if (ftruncate(fd, (off_t)(PAGE + nbytes)))
+    d->kept = tutti_memory_file_grow(fd, PAGE + nbytes);
+    if (!d->kept)
         return tutti_fail(err, TUTTI_ERR_FAILED, "data: no %zu bytes for samples: %s", nbytes, strerror(errno));
-    st = map_kept(fd, PAGE + nbytes, d, err);
-    if (st) return st;
+    d->kept_bytes = PAGE + nbytes;
     fill_block(d, (char *)d->kept + PAGE);
     atomic_store((kept_head *)d->kept, nbytes);
     return TUTTI_OK;

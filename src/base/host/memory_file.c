@@ -31,15 +31,24 @@ bool tutti_memory_file_populate(int fd, void *base, size_t offset, size_t bytes)
     return errno == EOPNOTSUPP || errno == ENOSYS || errno == EPERM;
 }
 
+void *tutti_memory_file_grow(int fd, size_t bytes)
+{
+    void *base = ftruncate(fd, (off_t)bytes) == 0 ? tutti_memory_file_map(fd, bytes) : NULL;
+    if (!base || tutti_memory_file_populate(fd, base, 0, bytes)) return base;
+    const int problem = errno;
+    munmap(base, bytes);
+    errno = problem;
+    return NULL;
+}
+
 int tutti_memory_file_make(const char *name, size_t bytes, void **base)
 {
-    int fd = tutti_memory_file_open(name);
+    const int fd = tutti_memory_file_open(name);
     *base = NULL;
     if (fd < 0) return -1;
-    if (ftruncate(fd, (off_t)bytes) == 0) *base = tutti_memory_file_map(fd, bytes);
-    if (*base && tutti_memory_file_populate(fd, *base, 0, bytes)) return fd;
-    int problem = errno;
-    if (*base) munmap(*base, bytes);
+    *base = tutti_memory_file_grow(fd, bytes);
+    if (*base) return fd;
+    const int problem = errno;
     close(fd);
     errno = problem;
     return -1;

@@ -14,6 +14,9 @@ void *tutti_memory_file_map(int fd, size_t nbytes); /* maps the file from its be
                                                      * and errno */
 /* allocates the file's pages; false and errno */
 bool tutti_memory_file_populate(int fd, void *base, size_t offset, size_t nbytes);
+/* Gives the file this size, maps it and allocates all of its pages, so that none is missing later (SIGBUS); NULL and
+ * errno. */
+void *tutti_memory_file_grow(int fd, size_t nbytes);
 /* Makes a memfd whose pages are all allocated, so that none is missing later (SIGBUS), and maps it for reading and
  * writing; -1 and errno. */
 int tutti_memory_file_make(const char *name, size_t nbytes, void **base);

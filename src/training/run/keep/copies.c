@@ -123,16 +123,12 @@ static uint64_t layout_of(const tutti_copies *c)
 
 static tutti_status map_file(tutti_copies *c, int fd, tutti_failure *err)
 {
-    struct stat now;
-    if (fstat(fd, &now) || (now.st_size < c->nbytes && ftruncate(fd, c->nbytes)))
-        return tutti_fail(err, TUTTI_ERR_FAILED, "copies: no %lld bytes of memory: %s", (long long)c->nbytes,
-                          strerror(errno));
-    void *at = tutti_memory_file_map(fd, (size_t)c->nbytes);
-    if (!at)
-        return tutti_fail(err, TUTTI_ERR_FAILED, "copies: cannot map %lld bytes: %s", (long long)c->nbytes,
-                          strerror(errno));
-    c->base = at;
-    return TUTTI_OK;
+    struct stat now = {0};
+    const bool is_small = fstat(fd, &now) == 0 && now.st_size < c->nbytes;
+    c->base = is_small ? tutti_memory_file_grow(fd, (size_t)c->nbytes) : tutti_memory_file_map(fd, (size_t)c->nbytes);
+    if (c->base) return TUTTI_OK;
+    return tutti_fail(err, TUTTI_ERR_FAILED, "copies: no %lld bytes of memory: %s", (long long)c->nbytes,
+                      strerror(errno));
 }
 
 /* Returns the step of the copy in a slot; -1 = it is not whole. */
