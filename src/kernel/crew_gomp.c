@@ -15,9 +15,12 @@ extern int omp_get_thread_num(void), omp_get_num_threads(void), omp_get_thread_l
     omp_get_max_active_levels(void);
 extern void omp_set_num_threads(int nthreads), omp_set_dynamic(int may_give_fewer), omp_set_max_active_levels(int n);
 
-enum { LEAST_STACK = 256 << 10 }; /* in bytes: with ulimit -s 160 (KiB) a signal ended training, with 192 it ran well */
+enum {
+    LEAST_STACK = 256 << 10
+}; /* least bytes of a thread's stack: with 160 KiB a signal ended training, with 192
+                                   * not */
 
-/* libgomp guarantees that parts begin after the call and end before it returns. The counter tells the same to
+/* libgomp guarantees that parts begin after the call and end before it returns. The counter shows this order to
  * ThreadSanitizer, which does not see into libgomp. */
 typedef struct {
     int64_t n;
@@ -114,7 +117,7 @@ static void look_at_team(void *data)
     size_t stack = 0, least;
     if (omp_get_thread_num() == 0) atomic_store(&t->nthreads, omp_get_num_threads());
     if (omp_get_thread_num() == 0) return;
-    tutti_signals_hold(&before); /* signals stay held: the program may have started this thread before */
+    tutti_signals_hold(&before); /* never restored: threads that the program started earlier must hold signals too */
     if (pthread_getattr_np(pthread_self(), &attr) != 0) return;
     pthread_attr_getstacksize(&attr, &stack);
     pthread_attr_destroy(&attr);

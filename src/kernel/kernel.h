@@ -60,8 +60,8 @@ typedef struct {
     bool in_vain;   /* the request names another candidate for this op, which does not fit */
     double seconds; /* with RULE and MEASURED: the seconds that the candidate takes */
     const char *next;
-    double next_seconds; /* the seconds of `next`, the next best. `next` is NULL if this candidate was chosen for the
-                          * sake of the other passes */
+    double next_seconds; /* the seconds of the candidate `next`, which is the second best. `next` is NULL if other
+                          * passes decided the choice */
 } tutti_kernel_chosen;
 
 typedef enum {
@@ -100,7 +100,8 @@ typedef struct tutti_op_row {
      * input elements that the gradient there would go to. So a mask by its output zeroes what a ReLU before it would
      * zero. */
     bool keeps_zeros;
-    bool picks; /* each gradient of an output element goes to one input element, and the others get zero (max pools) */
+    bool picks; /* the gradient of each output element goes to one input element; all other input elements get zero (max
+                 * pools) */
     bool is_loss; /* true if the op reads labels and writes no output: its shape has no dims, its value no bytes */
     /* Fills in the attributes of the op for one of `parts` parts of the outputs (out[1] / parts of them, and the same
      * part of each parameter's first dim). Returns false if the outputs do not divide into `parts`. NULL if they cannot
@@ -180,12 +181,11 @@ typedef struct {
                                                    * pass ignores this */
     void *din[TUTTI_MAX_OP_INPUTS]; /* backward_data: written (not added to); may be dout's memory if in_place. NULL if
                                      * nobody uses that gradient */
-    float *dparam
-        /* backward_params: written (not added to), but statistics are written by forward in training. Those of all
-         * learned parameters are NULL if nobody uses them: the pass then only does what feeds backward_data */
-        [TUTTI_MAX_OP_PARAMS];
+    /* gradients of parameters: backward_params writes (does not add to) those of learned parameters, forward in
+     * training those of statistics. If all of the former are NULL, the pass only does what feeds backward_data */
+    float *dparam[TUTTI_MAX_OP_PARAMS];
     void *saved, *scratch;
-    bool training; /* training: the same value as at create */
+    bool training; /* the same value as in the request that the kernel was made for */
     /* keys of random numbers: (seed, step, global index of the first sample of this call, layer) */
     uint64_t seed, step, first_sample;
     uint32_t layer;
@@ -200,8 +200,8 @@ typedef struct {
 } tutti_kernel_args;
 
 typedef struct tutti_kernel_row {
-    bool fuses;        /* it computes ReLUs and addends that are merged into the op; else fused_adapter.c does */
-    bool takes_halves; /* it reads activations of 16 bits as they are; else half_adapter.c widens them */
+    bool fuses;        /* the row computes ReLUs and addends that are merged into the op; else fused_adapter.c does */
+    bool takes_halves; /* the row reads activations of 16 bits as they are; else half_adapter.c widens them */
     /* Gets k->op, attrs, in, ninputs and params filled in, and out as row-major f32. Fills in out, the needs and the
      * state. */
     tutti_status (*create)(tutti_kernel *k, const struct tutti_kernel_request *r, tutti_failure *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kernel_impl.h: declarations that the files of src/kernel share: attributes of the ops, their rows, layouts, adapters.
  *
- * The attributes stand here and not in the op files because other rows (onednn_conv.c) read them too. */
+ * The attributes are declared here and not in the op files because other rows (onednn_conv.c) read them too. */
 #ifndef TUTTI_KERNEL_IMPL_H
 #define TUTTI_KERNEL_IMPL_H
 
@@ -60,7 +60,7 @@ double tutti_op_flops_each(const void *attrs, const tutti_shape *in, const tutti
  * ceil the quotient rounds up, but the last window begins inside the input or the padding before it. */
 tutti_status tutti_op_infer_window(const tutti_pool_attrs *window, int64_t channels, const tutti_shape *in,
                                    tutti_shape *out, tutti_failure *err);
-/* Returns the attributes with the stride that 0 stands for. */
+/* Returns the attributes with the real stride: a stride of 0 becomes the kernel's size. */
 tutti_pool_attrs tutti_op_pool_window(const tutti_pool_attrs *attrs);
 tutti_status tutti_op_pool_infer(const void *attrs, const tutti_shape *in, int nin, tutti_shape *out,
                                  tutti_failure *err);

@@ -65,7 +65,7 @@ typedef struct tutti_kernel_candidate {
     tutti_isa isa; /* the least instruction set that the row's own loops need; a library asks the processor itself */
     tutti_sums sums;
     /* True if other rows may compute the other passes: its passes keep nothing in `saved`, and after a merged ReLU its
-     * first backward pass masks dout. Every row that does not do all passes is so. */
+     * first backward pass masks dout. Must be true of a row that does not do all passes. */
     bool joins;
     /* returns true if the candidate fits the kernel and request; NULL means that it always fits */
     bool (*fits)(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
@@ -76,7 +76,7 @@ typedef struct tutti_kernel_candidate {
 } tutti_kernel_candidate;
 
 typedef struct {
-    const tutti_kernel_candidate *rows; /* of equally good rows, the first one is chosen */
+    const tutti_kernel_candidate *rows; /* the candidates; of equally good ones the first is chosen */
     int n;
 } tutti_candidate_table;
 tutti_candidate_table tutti_candidates(void);

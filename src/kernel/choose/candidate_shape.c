@@ -14,7 +14,8 @@ static void add_input(tutti_strbuf *sb, const tutti_value *v, tutti_precision pr
     if (v->dtype != tutti_precision_dtype(precision)) tutti_strbuf_printf(sb, "/%s", tutti_dtype_name(v->dtype));
 }
 
-/* Adds whole numbers and switches. Other attributes change no loop. */
+/* Adds the attribute if it is a whole number or a switch. Attributes of other types are left out: no loop depends on
+ * them. */
 static void add_attribute(tutti_strbuf *sb, const tutti_field *f, const void *attrs, const char **between)
 {
     const void *at = (const char *)attrs + f->offset;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* candidates.c: the table of candidates: what can compute the ops, one line each (candidate.h), with rules for their
- * seconds.
+/* candidates.c: the table of candidates: the rows that can compute the ops, one line each (candidate.h), with rules for
+ * their seconds.
  *
  * The rates in these rules are those of one thread of an EPYC (Zen 4): the reference's were measured on LeNet's layers,
  * those of loops in lanes on values that do not fit the caches. */
@@ -53,15 +53,15 @@ static double lane_seconds(const tutti_kernel *k, const tutti_kernel_request *r,
     return tutti_candidate_bytes(k) / LANE_BYTES / (r->nthreads > 1 ? r->nthreads : 1);
 }
 
-/* The time depends on the zeros, which no shape tells. So the row is chosen only if a job names it, or by
- * sparse_switch.h, which counts the zeros. */
+/* The time depends on how many zeros there are, which the shape does not show. So the row is chosen only if a job names
+ * it, or by sparse_switch.h, which counts the zeros. */
 static bool sparse_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
 {
     (void)r, (void)pass;
     return tutti_order_of(&k->in[0]) != TUTTI_ORDER_NONE;
 }
 
-/* Columns device, threads and isa of rows in plain C, of library rows, and of rows on a card. */
+/* Values of the columns device, threads and isa: for rows in plain C, for library rows, and for rows on a card. */
 #define OURS    TUTTI_DEVICE_CPU, TUTTI_THREADS_ALIKE, TUTTI_ISA_GENERIC
 #define SPLIT   TUTTI_DEVICE_CPU, TUTTI_THREADS_SPLIT, TUTTI_ISA_GENERIC
 #define ON_CARD TUTTI_DEVICE_CUDA, TUTTI_THREADS_ALIKE, TUTTI_ISA_GENERIC

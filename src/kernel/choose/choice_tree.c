@@ -9,8 +9,10 @@
 #include "../../base/arena.h"
 
 enum { MAX_DEPTH = 6, LEAST_IN_LEAF = 10, FOLDS = 5 };
-/* A way that cannot compute a sample gets the cost NEVER: as if it took eleven times the shortest time. When splits are
- * compared, costs above FAR count as FAR, so that splits separate the ways that are nearly equal. */
+/* NEVER: cost of a way that cannot compute a sample, as if it took eleven times the shortest time. FAR: higher costs
+ * count as FAR when splits are compared, so that splits separate ways that are nearly equal. NEAR: a choice that takes
+ * at most NEAR times the shortest time counts as good. SLACK: a split must explain this much more than another one to
+ * replace it. */
 static const double NEVER = 10, NEAR = 1.02, FAR = 0.05, SLACK = 1e-9;
 
 int tutti_choice_tree_ask(const tutti_choice_tree *t, const double *feature)
@@ -75,7 +77,8 @@ tutti_tree_score tutti_choice_tree_score(const tutti_choice_tree *t, const tutti
 
 /* ---- growing ---- */
 
-/* A sample while the tree grows: the cost of each way, and how far each way is behind, minus the mean over the ways. */
+/* A sample while the tree grows. cost: of each way. behind: the costs, at most FAR each, minus their mean over the
+ * ways; a split is to explain these. */
 typedef struct {
     const tutti_tree_sample *of;
     double cost[TUTTI_TREE_WAYS], behind[TUTTI_TREE_WAYS];

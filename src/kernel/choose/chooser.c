@@ -19,7 +19,7 @@ enum { AS_IT_STANDS, WIDENED, NVIEWS };
  * time, whatever its passes. It may still be the only one that fits, if parameters lie in its order already. */
 enum { NAMED, TAKES_IT, IS_WIDENED_FOR, FITS = IS_WIDENED_FOR * TUTTI_NPASSES + 1, CANNOT = FITS * TUTTI_NPASSES + 1 };
 
-/* A view of the request: what candidates are given to judge. */
+/* A view of the request: the kernel and the request by which candidates judge whether they fit. */
 typedef struct {
     tutti_kernel k;
     tutti_kernel_request r;
@@ -37,7 +37,7 @@ typedef struct {
 
 typedef struct {
     const tutti_kernel_candidate *c;
-    int at, rank; /* the view (below NVIEWS), and how well the candidate meets the request */
+    int at, rank; /* at: the view (below NVIEWS); rank: how well the candidate meets the request */
     double seconds;
     bool measured;
 } pick;
@@ -239,7 +239,8 @@ static tutti_kernel_chosen explain(const search *s, tutti_kernel_pass pass, cons
     int nothers = 0;
     for (int i = 0; i < s->table->n; i++) {
         const pick other = consider(s, p->at, i, pass);
-        const bool is_timed = other.rank < FITS && other.c->op; /* plain loops always fit, so their time says nothing */
+        const bool is_timed = other.rank < FITS && other.c->op; /* the reference row fits every request, so its time
+                                                                 * says nothing */
         if (other.c == p->c || other.rank != p->rank || !is_timed) continue;
         nothers++;
         if (chosen.next && other.seconds >= chosen.next_seconds) continue;

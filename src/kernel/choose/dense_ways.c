@@ -44,7 +44,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, bool 
                      .turns = turns};
     k->state = w;
     k->scratch_bytes = turns ? (size_t)(w->n * w->k) * sizeof(float) : 0;
-    /* the same as in the rows that do backward passes (joined_adapter.c) */
+    /* the same values as in the rows that do backward passes, so that both can be joined (joined_adapter.c) */
     k->backward_reads = TUTTI_READS_INPUT | (at->relu ? TUTTI_READS_OUTPUT : 0u);
     k->writes_dout = k->feeds_data = at->relu;
     return TUTTI_OK;
@@ -135,10 +135,10 @@ double tutti_dense_tnn_seconds(const tutti_kernel *k, const tutti_kernel_request
     return seconds(k, r, pass, "tnn");
 }
 
-/* Gradients with AVX2 alone: the library reads weights in steps of their rows, which fall on each other where these are
- * a multiple of 2 KiB, and so do rows of 256 or 512 inputs and those for few outputs. Parts of sixteen multiply-adds a
- * cycle, the library's inner product and gemm, one thread, counted cycles of an EPYC (Zen 3), by rows (inputs,
- * outputs):
+/* True if gemm computes a gradient faster than the library, with AVX2 alone. The library strides through weights;
+ * strides of a multiple of 2 KiB compete for the same cache sets, and rows of 256 or 512 inputs and few outputs are
+ * slow, too. Each pair of numbers is the library's inner product, then gemm, as a part of the peak (16 multiply-adds a
+ * cycle), on one thread of an EPYC (Zen 3). A line is a number of rows (m); a column is inputs, outputs:
  *
  *   d weights   256, 256   512, 512   4096, 100   300, 300   1000, 1000   4096, 1024   784, 128
  *   8           0.47 0.55  0.34 0.52                                      0.44 0.37    0.61 0.50
@@ -155,10 +155,10 @@ double tutti_dense_tnn_seconds(const tutti_kernel *k, const tutti_kernel_request
  *   256         0.89 0.89  0.62 0.90  0.44 0.86   0.43 0.84   0.63 0.90                0.91 0.89
  *   384         0.88 0.90  0.62 0.90  0.91 0.88               0.93 0.92                0.92 0.90
  *
- * Behind planes in blocks or with channels last the library may choose weights whose outputs lie side by side, and
- * forward is slow: from 256 x 6 x 6 to 4096, forward, d weights, d input, 16 rows 0.40 0.66 0.44 | 0.74 0.60 0.48, 32
- * 0.39 0.79 0.58 | 0.76 0.83 0.60, 64 0.42 0.87 0.71 | 0.78 0.88 0.72, 128 0.43 0.92 0.79 | 0.79 0.92 0.80; to 1000 it
- * is not (0.90 0.86 0.77 | 0.77 0.88 0.75). */
+ * Behind planes in blocks or with channels last the library may choose weights whose outputs lie side by side; then its
+ * forward pass is slow. From 256 x 6 x 6 to 4096, forward, d weights, d input of the library | of gemm: 16 rows 0.40
+ * 0.66 0.44 | 0.74 0.60 0.48, 32 0.39 0.79 0.58 | 0.76 0.83 0.60, 64 0.42 0.87 0.71 | 0.78 0.88 0.72, 128 0.43 0.92
+ * 0.79 | 0.79 0.92 0.80. With 1000 outputs it is fast (0.90 0.86 0.77 | 0.77 0.88 0.75). */
 static bool gemm_beats_the_library(const tutti_kernel *k, tutti_kernel_pass pass)
 {
     enum { LEAST = 16, ENOUGH = 20, SOME = 64, MANY = 384 }; /* numbers of rows (m) at which the rule changes */

@@ -15,7 +15,7 @@
 
 #include "../kernel.h"
 
-/* Part of a convolution in the decision: its channels in a group and its arithmetic. */
+/* What the decision needs of a convolution: the input and output channels of a group, and its arithmetic. */
 typedef struct {
     int64_t in, out;
     double flops;
@@ -23,8 +23,8 @@ typedef struct {
 /* Fills in the vote of an op. Returns false if the op is no convolution. */
 bool tutti_order_vote_of(const tutti_op_row *op, const void *attrs, const tutti_shape *in, const tutti_shape *out,
                          tutti_order_vote *vote);
-/* Return the order for the candidates that a request names (kernel.h): the preferred one, if channels fill blocks;
- * TUTTI_ORDER_NONE without votes. */
+/* tutti_order_preferred: the order that the candidates of this name (kernel.h) prefer. tutti_order_rule: that order if
+ * the channels fill its blocks, else channels last; TUTTI_ORDER_NONE without votes. */
 tutti_order tutti_order_preferred(const char *engine, tutti_precision precision);
 tutti_order tutti_order_rule(const char *engine, tutti_precision precision, const tutti_order_vote *votes, int n);
 

@@ -6,7 +6,7 @@
 #include "../../base/rng.h"
 #include "cuda_rows.h"
 
-enum { WORDS = 4 }; /* words that one counter gives */
+enum { WORDS = 4 }; /* random words that one counter value yields */
 
 /* This struct repeats that of dropout.cu. */
 typedef struct {
@@ -37,8 +37,8 @@ static void describe(const tutti_kernel *k, dropout *s, const char **entry)
                     .sample = tutti_shape_count(&k->out.shape) / b.batch,
                     .channels = b.channels,
                     .plane = b.plane,
-                    .least = (uint32_t)ceilf((float)at->rate * 0x1p24f)
-                             << 8, /* the upper 24 bits of a word are compared */
+                    /* a number is kept if its random word is at least this; the word's upper 24 bits decide */
+                    .least = (uint32_t)ceilf((float)at->rate * 0x1p24f) << 8,
                     .scale = (float)(1 / (1 - at->rate))};
     const bool is_nhwc = tutti_cuda_is_nhwc(&k->out), by_positions = is_nhwc && b.plane % WORDS == 0;
     if (!is_nhwc)

@@ -47,7 +47,8 @@ typedef struct {
     tutti_cuda *cuda;
     const tutti_device *device;
     tutti_cuda_function forward, backward;
-    uint32_t *ended; /* in the card's memory: number of samples of a forward pass that are done, 0 between passes */
+    uint32_t *ended; /* address in the card's memory of the number of samples that a forward pass has done; 0 between
+                      * passes */
     uint32_t threads;
 } loss;
 

@@ -41,7 +41,7 @@ void tutti_cuda_place_output(tutti_kernel *k, const tutti_kernel_request *r, tut
  * forward_bf16. `by` is the name of a type, an op or a way. */
 tutti_status tutti_cuda_find_by(tutti_cuda *c, const char *module, const char *by, const tutti_cuda_wanted *wanted,
                                 int n, tutti_failure *err);
-/* The destroy of rows whose state is one piece of memory. */
+/* The function `destroy` of rows whose state is one piece of memory. */
 void tutti_cuda_free_state(tutti_kernel *k);
 
 enum {

@@ -10,7 +10,7 @@
 enum {
     TILE = 32,
     TILE_ROWS = 8,
-    FEW = 8 /* with at most this number of rows or columns a tile would be nearly empty */
+    FEW = 8 /* matrices of at most this number of rows or columns would leave a tile nearly empty */
 };
 
 typedef struct {

@@ -10,7 +10,7 @@
 #include "../crew.h"
 #include "gemm_impl.h"
 
-enum { MOST_SUMS = 32 * 32 };        /* sums of a register block */
+enum { MOST_SUMS = 32 * 32 };        /* the most sums of a register block */
 enum { LINE = 64, LINE_CELLS = 16 }; /* a line of a cache, in bytes and in cells */
 
 static int64_t least(int64_t a, int64_t b)
@@ -25,7 +25,7 @@ static int64_t up(int64_t n, int64_t by)
 
 /* ---- operands that the caller packs before ---- */
 
-/* Stands before the cells and says what the operand was packed for. */
+/* Label before the cells of a packed operand: the row and the sizes that it was packed for. */
 typedef struct {
     const tutti_gemm_row *row;
     int64_t operand, side, k, block_k;
@@ -54,7 +54,7 @@ static packed_label label_of(const tutti_gemm_plan *plan, tutti_gemm_operand whi
     return (packed_label){plan->row, which, side_of(plan, which), plan->gemm.k, plan->block_k};
 }
 
-/* n elements of the side from i on, and nk of k from p on. */
+/* A part of an operand: n elements of its side (rows of A, columns of B) from i on, and nk numbers of k from p on. */
 typedef struct {
     int64_t i, n, p, nk;
 } matrix_part;
@@ -100,8 +100,7 @@ void tutti_gemm_pack(const tutti_gemm_plan *plan, tutti_gemm_operand which, cons
 typedef struct {
     const tutti_gemm_plan *plan;
     tutti_gemm_source a, b;
-    tutti_gemm_source next_b; /* B of the product behind this one; its place is NULL if there is none, or if it is
-                               * packed */
+    tutti_gemm_source next_b; /* B of the next product; its `from` is NULL if there is none, or if that B is packed */
     const tutti_gemm_cell *packed_a, *packed_b; /* operands that were packed before; NULL if they were not */
     const float *bias;
     char *c;
@@ -119,9 +118,8 @@ typedef struct {
 typedef struct {
     const tutti_gemm_cell *at;
     int64_t apart_i, apart_p, panel; /* panel: distance from one panel to the next */
-    const tutti_gemm_cell
-        *last; /* where the last panel is packed if it is not full and the other panels are read from the matrix; NULL
-                * if it lies with them */
+    /* the last panel, if it is not full and so is packed apart from panels that are read in place; else NULL */
+    const tutti_gemm_cell *last;
 } panels;
 
 static panels panels_packed(const tutti_gemm_plan *plan, tutti_gemm_operand which, const tutti_gemm_cell *at,
@@ -146,7 +144,8 @@ static panels find_panels(const rectangle *r, tutti_gemm_operand which, int64_t 
         return panels_packed(plan, which, block, d);
     }
     const tutti_gemm_cell *cells = matrix->from;
-    const int64_t pair = plan->row->pair; /* k's neighbours lie side by side, so rows are apart */
+    const int64_t pair = plan->row->pair; /* numbers of a cell: neighbours of k, so distances between rows are divided
+                                           * by it */
     const int64_t apart_i = matrix->apart_i == 1 ? 1 : matrix->apart_i / pair, apart_p = matrix->apart_p;
     const int64_t step = is_a && plan->row->a_in_tiles ? plan->row->vector : apart_p, over = n % panel_of(plan, which);
     if (is_a && plan->row->a_in_tiles && over % plan->row->vector) {
@@ -259,7 +258,8 @@ static tutti_gemm_fetched fetch_packed(const tutti_gemm_cell *cells, int64_t nce
                                 .apart = lines * LINE};
 }
 
-/* Describes n elements of the side from i on, and of k what d says, to be fetched by parts of this number of lines. */
+/* Describes memory to fetch: n elements of the side from i on, over the part of k in d. It is fetched in parts of
+ * `lines` cache lines. */
 static tutti_gemm_fetched fetch_matrix(const tutti_gemm_source *s, int64_t i, int64_t n, const depth *d, int64_t lines)
 {
     const int64_t size = (int64_t)tutti_dtype_bytes(s->type), apart = s->apart_i * size, down = s->apart_p * size;

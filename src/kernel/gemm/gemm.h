@@ -52,10 +52,9 @@ typedef struct {
                               * they are packed */
     bool packed_a, packed_b; /* the operand was packed by tutti_gemm_pack */
     int64_t batch;           /* number of products; 0 means 1 */
-    int64_t apart_a, apart_b,
-        /* elements from one product's matrix to the next one's; 0 means the same matrix for all (not for C). If there
-         * is a packed operand for each product, they lie one behind the other, and any value but 0 says so */
-        apart_c;
+    /* elements from one product's matrix to that of the next product; 0 means one matrix for all products (not for C).
+     * Packed operands of several products lie one behind the other: any value but 0 then means one operand each */
+    int64_t apart_a, apart_b, apart_c;
     bool accumulate;      /* C += A B: C is f32, and there is no bias or map */
     tutti_gemm_bias bias; /* which bias is added: none, m floats or n floats, the same for the whole batch */
     tutti_gemm_map map;

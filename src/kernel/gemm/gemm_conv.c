@@ -44,8 +44,9 @@ bool tutti_gemm_conv_fits(const tutti_kernel *k, const tutti_kernel_request *r, 
     return (order == TUTTI_ORDER_NHWC || (order == TUTTI_ORDER_NCHW && at->stride == 1)) && r->order == order;
 }
 
-/* Times in bf16 by AMX, one thread, in steps of ResNet-50 (batch 16, Xeon with AMX, oneDNN 3.2), ms, oneDNN and these
- * products:
+/* Estimates seconds where this row beats the library. Each pair of numbers is the ms of oneDNN 3.2, then of these
+ * products, in bf16 by AMX, on one thread of a Xeon in steps of ResNet-50 (batch 16). taken: passes for which this row
+ * is chosen:
  *
  *   channels, stride, plane of the output         d weights    d input      taken
  *   256 to 64, 1, 56 x 56                         7.0  9.3     4.4  6.4
@@ -60,7 +61,7 @@ bool tutti_gemm_conv_fits(const tutti_kernel *k, const tutti_kernel_request *r, 
  *   2048 to 512, 1, 7 x 7                         8.5  3.4     3.9  2.8     both
  *   512 to 2048, 1, 7 x 7                         5.5  3.1     3.2  2.8     both
  *
- * Forward it takes as long as the library or longer. Of all else nothing is said. */
+ * The forward pass takes as long as the library's or longer. All other cases have no estimate. */
 double tutti_gemm_conv_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
 {
     enum { MANY = 512, HALF = 256, FEW_POSITIONS = 1024 };

@@ -31,15 +31,16 @@ typedef struct {
     int64_t block, apart;
 } tutti_gemm_scattered;
 
-/* Memory that will be packed, or read as it was packed. It is fetched in `left` parts: a part is a line for every
- * row->fetch steps of k of a register block. */
+/* Memory that will be needed soon, for packing or as packed cells, and is fetched into a cache meanwhile. While a
+ * register block is computed, one part is fetched: a cache line for every row->fetch steps of k. */
 typedef struct {
     const char *at;
-    int64_t i, p;             /* bytes from a line to the next one, and from 16 lines to the next 16 */
+    int64_t i, p;             /* i: bytes from a line to the next line; p: bytes from 16 lines to the next 16 */
     int64_t left;             /* parts that are still to be fetched */
     int64_t of_side, of_this; /* of_side: number of parts of each 16 elements of the side; of_this: parts of the current
                                * 16 that are left */
-    int64_t apart, along;     /* bytes from 16 elements of the side to the next 16, and from part to part within them */
+    int64_t apart, along;     /* apart: bytes from 16 elements of the side to the next 16; along: bytes from part to
+                               * part within 16 */
     int64_t blocks;           /* register blocks that are left before the memory is needed */
 } tutti_gemm_fetched;
 
@@ -47,20 +48,20 @@ typedef struct {
  * start from the values at `begin` and go to `sums`. */
 typedef struct {
     const tutti_gemm_cell *a, *b;
-    int64_t a_i, a_p,
-        b_p; /* cells from one row, and from one step of k, to the next (for A in tiles: one tile); columns lie side by
-              * side */
-    int64_t steps;      /* cells of k */
+    /* distances in cells (for A in tiles: in tiles): a_i from one row of A to the next, a_p and b_p from one step of k
+     * to the next; columns of B lie side by side */
+    int64_t a_i, a_p, b_p;
+    int64_t steps;      /* number of steps of k */
     const float *begin; /* values from which the sums start; NULL means 0 */
     int64_t begin_apart;
     float *sums;
     int64_t sums_apart; /* floats from one row to the next */
-    int64_t more; /* number of register blocks behind the first, and their distances: cells of A and B, floats of begin
-                   * and sums */
+    int64_t more; /* number of register blocks behind the first. The next three fields are their distances: cells of A,
+                   * cells of B, floats of begin and sums */
     int64_t next_a, next_b, next_c;
     const float *next_sums; /* sums of the block behind the last; NULL if unknown */
-    tutti_gemm_fetched
-        *fetch;   /* memory to fetch meanwhile: the second is used when the first has no parts left; NULL means none */
+    /* two pieces of memory to fetch meanwhile, the second when the first has no parts left; NULL means none */
+    tutti_gemm_fetched *fetch;
     bool streams; /* sums bypass the caches: they are many whole lines of memory */
 } tutti_gemm_block;
 
@@ -79,8 +80,8 @@ typedef struct {
 typedef struct tutti_gemm_row {
     const char *name;
     tutti_dtype multiplied;
-    int rows, columns, vector; /* rows and columns of a register block; the least number of columns that are computed
-                                * together */
+    int rows, columns, vector; /* rows and columns of a register block; vector: the least number of columns that are
+                                * computed together */
     int pair;                  /* numbers of k in a cell */
     int step;                  /* numbers of k that are multiplied at once; panels are filled up to multiples of it */
     int block_k;               /* numbers of k in a block: the same in all plans, because operands are packed by it */

@@ -16,9 +16,8 @@
 #include "gemm_pack_loops.h"
 
 enum { GEMM_COLUMNS = GEMM_VECTORS * WIDTH, LINE = 16 /* cells in a cache line */ };
-enum {
-    SPREADS = GEMM_ROWS * GEMM_COLUMNS > 8 * LINE
-}; /* number of lines of the next sums that are still fetched one by one */
+/* 1 if the next sums are so many cache lines that each step of k fetches one of these lines; 0 if few */
+enum { SPREADS = GEMM_ROWS * GEMM_COLUMNS > 8 * LINE };
 _Static_assert(!SPREADS || GEMM_FETCH == 1, "each step then asks for a line of both");
 
 #ifdef __clang__
@@ -77,7 +76,7 @@ typedef struct {
     int64_t i, on, left;
 } gemm_lines;
 
-/* Takes the next part of one of the two that f points to, as late as the number of register blocks left allows. */
+/* Takes the next part of the memory f, as late as possible: only once at most f->left + 2 register blocks are left. */
 INLINE bool gemm_take_part(tutti_gemm_fetched *f, gemm_lines *lines)
 {
     if (f->left == 0 || f->blocks > f->left + 2) return false;

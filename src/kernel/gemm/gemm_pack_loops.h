@@ -38,7 +38,8 @@ INLINE vector gemm_take_along(const void *from, int64_t at, int64_t n, tutti_dty
     return (vector)join_halves(narrow_bf16(first), narrow_bf16(second));
 }
 
-/* Stores whole vectors, beyond the end of a row that is narrower: the next row is written later. */
+/* Stores a whole vector even if the row is narrower: the excess lies in the next row, which is written later. After the
+ * last row there is no such room, so only `side` cells are stored. */
 INLINE void gemm_put_cells(tutti_gemm_cell *to, vector cells, int64_t side, bool is_last)
 {
     float *numbers = (float *)(void *)to;
@@ -83,7 +84,7 @@ INLINE int64_t gemm_copy_fours(const tutti_gemm_source *source, int64_t nsteps, 
 }
 
 /* Copies as many steps of a full panel as possible and returns how many. In a panel narrower than a vector each store
- * also writes some numbers of the next row, so the last step is left. */
+ * also writes some numbers of the next row, so the last step is left to the caller. */
 INLINE int64_t gemm_copy_full(const tutti_gemm_source *source, int64_t n, int64_t nk, int64_t side, tutti_gemm_cell *to,
                               tutti_dtype type)
 {

@@ -124,9 +124,10 @@ static void fill_in(tutti_gemm *g)
 
 /* ---- which operand takes which role ---- */
 
-/* True if the product is better turned (B multiplied from the left). A row reads A where it lies if k's neighbours lie
- * side by side, but not B; so turning pays if A is much smaller. For rows of vectors, it was measured to pay if rows of
- * C fill panels and k is long against the cost of transposing sums. */
+/* True if it is faster to turn the product, that is, to compute C^T with B as the left operand. A row of loops reads
+ * its left operand where it lies if k's neighbours lie side by side, but packs its right operand; so turning pays if A
+ * is much smaller than B. For rows of vectors, it was measured to pay if rows of C fill panels and k is long against
+ * the cost of transposing sums. */
 static bool is_better_turned(const tutti_gemm *g, const tutti_gemm_row *row)
 {
     enum {
@@ -167,8 +168,8 @@ bool tutti_gemm_b_stays(const tutti_gemm_plan *plan)
     return plan->row->b_stays && !plan->is_turned;
 }
 
-/* Evens out the blocks of rows. Panels of B stay while panels of A pass; a last block of few rows would let all of B
- * pass once more. So blocks get the size that the nearest number of blocks gives, at most half as large again. */
+/* Makes all blocks of rows about equally large. All panels of B are read once for each block of rows, so a last block
+ * of few rows would be expensive. The number of blocks is rounded to the nearest, so blocks grow by at most a half. */
 static void even_rows(tutti_gemm_plan *plan)
 {
     const int64_t m = (plan->gemm.m + plan->nteams_m - 1) / plan->nteams_m,
@@ -187,10 +188,11 @@ static void choose_blocks(tutti_gemm_plan *plan)
     const tutti_gemm_row *row = plan->row;
     const int64_t second = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 256 << 10),
                   third = cache_bytes(_SC_LEVEL3_CACHE_SIZE, 2 << 20), cell = sizeof(tutti_gemm_cell);
-    /* with vectors, transposing sums and back costs as much as about 50 of k */
+    /* with vectors, transposing the sums back and forth costs as much as about 50 steps of k */
     const int64_t block_k = plan->is_turned && !row->a_in_tiles ? 2 * row->block_k : row->block_k;
     plan->block_k = g->type_c == TUTTI_F32 || g->k < block_k ? block_k : round_up(g->k, row->step);
-    const int64_t left = row->a_in_tiles ? 0 : 1; /* blocks of vectors leave room for a panel beside them */
+    const int64_t left = row->a_in_tiles ? 0 : 1; /* with vectors, a line counts one byte more, so that no block fills
+                                                   * its share of a cache exactly: a panel fits beside it */
     const int64_t cells = tutti_gemm_steps(row, least(plan->block_k, g->k)), line = cells ? cells * cell + left : 1;
     const int64_t most_a = second / 4, most_b = row->a_in_tiles ? second / 2 : least(third / 8, MOST_B);
     const int64_t rows = most_a / line / row->rows, columns = most_b / line / row->columns;
@@ -198,15 +200,13 @@ static void choose_blocks(tutti_gemm_plan *plan)
     plan->block_n = (columns < 1 ? 1 : columns) * row->columns;
 }
 
-enum {
-    PAGE = 1024
-}; /* floats in a way of the first-level cache: rows at that distance compete for the same sets, there and in the second
-    * level */
+/* floats in one way of the first-level cache: rows PAGE floats apart compete for the same sets, also of level 2 */
+enum { PAGE = 1024 };
 
-/* Keeps the block of B in the cache if C has few rows. Then a block of B is read only a few times, so its first read
- * from memory counts. The block stays in half of the second-level cache, beside a block of k of all rows of A, which is
- * copied again for each block of B. Long pieces of a B whose rows compete for sets are packed at once. Tiles were not
- * measured and keep their blocks. */
+/* Makes the block of B small enough for the second-level cache if C has few rows. Such a block is read only a few
+ * times, so its first read from memory is a large part of the cost. The block takes half of that cache; the other half
+ * is for a block of k of all rows of A, which is copied again for each block of B. If rows of B compete for cache sets,
+ * blocks are larger, so that long pieces are packed at once. Rows of tiles were not measured and keep their blocks. */
 static void keep_b_near(tutti_gemm_plan *plan)
 {
     const tutti_gemm *g = &plan->gemm;
@@ -272,9 +272,10 @@ static bool reads_b_too_seldom(const tutti_gemm_plan *plan)
     return g->m / plan->nteams_m <= (!falls ? FEW_ROWS : g->k > plan->block_k ? FEWEST : FEWER);
 }
 
-/* True if the operand is copied. A matrix whose elements are cells already is read in place: A unless its rows compete
- * for sets of the first-level cache (the six rows of a turned product leave two of eight ways), B if it is read seldom.
- * Pairs of bf16 are cells if k's neighbours lie side by side and no row ends within a pair. */
+/* True if the operand is packed, false if it is read in place. Only a matrix whose elements are cells already can be
+ * read in place. A then is, unless its rows compete for sets of the first-level cache (not in a turned product, whose
+ * six rows leave two of eight ways free); B is if it is read seldom. Pairs of bf16 are cells if k's neighbours lie side
+ * by side and no row ends within a pair. */
 static bool copies(const tutti_gemm_plan *plan, tutti_gemm_operand which)
 {
     const tutti_gemm *g = &plan->gemm;
@@ -304,11 +305,9 @@ static int64_t block_bytes(const tutti_gemm_plan *plan, int64_t side, int64_t pa
  * vectors of half a line, which memory takes one by one (Zen 3: with k = 64 it took a fifth longer). */
 static bool streams(const tutti_gemm_plan *plan)
 {
-    enum {
-        LINE = 16,
-        MOST = 32 << 20
-    }; /* LINE: floats; MOST: bytes, because the reported size is that of all
-                                          * processors together */
+    /* LINE: floats of a cache line. MOST: upper limit of the third-level cache, in bytes, because the system may report
+     * the size of all processors' caches together */
+    enum { LINE = 16, MOST = 32 << 20 };
     const tutti_gemm *g = &plan->gemm;
     const int64_t third = least(cache_bytes(_SC_LEVEL3_CACHE_SIZE, 2 << 20), MOST);
     const int64_t passing =
@@ -321,9 +320,8 @@ static bool streams(const tutti_gemm_plan *plan)
 
 tutti_status tutti_gemm_plan_make(const tutti_gemm *gemm, tutti_gemm_plan *plan, tutti_failure *err)
 {
-    enum {
-        FEW_PANELS = 4
-    }; /* for a B in place: rows of memory at that distance are read again before they leave the cache */
+    /* panels in a block of a B that is read in place: the next panels read the same rows while these are in a cache */
+    enum { FEW_PANELS = 4 };
     tutti_gemm_plan made = {.gemm = *gemm};
     tutti_status st = check(gemm, err);
     if (st == TUTTI_OK) st = pick_row(gemm, &made.row, err);

@@ -94,7 +94,8 @@ static int64_t plane_numbers(const tutti_windows *w)
     return w->channels * p.lines * p.parts * p.part;
 }
 
-/* Bytes of the table that stands before the planes: the place of each number of the first window. */
+/* Returns the bytes of the table that lies before the planes. The table has the place of each number of the first
+ * window. */
 static size_t table_bytes(const tutti_windows *w)
 {
     return (size_t)(w->taps_down * w->taps_right * w->channels) * sizeof(void *);

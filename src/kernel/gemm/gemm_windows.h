@@ -14,7 +14,7 @@
 #include "gemm_impl.h"
 
 typedef struct {
-    tutti_blocks at; /* blocks of the activations */
+    tutti_blocks at; /* the order of the activations, as blocks of channels */
     tutti_dtype type;
     int64_t channel, channels; /* the first channel of a group, and how many channels it has */
     int64_t taps_down, taps_right, stride;
@@ -41,8 +41,9 @@ typedef struct {
 void tutti_windows_pack_steps(const tutti_windows *w, const tutti_gemm_row *row, const void *memory,
                               tutti_windows_steps *steps, int64_t number, int64_t n, tutti_gemm_cell *to);
 
-/* The same by planes: returns the bytes of one sample's planes, fills them, and packs the panels from them. A panel of
- * A then holds all of k, for windows of one sample; a panel of B holds one line of windows. */
+/* The same for windows that are read from planes: functions that return the bytes of one sample's planes, fill the
+ * planes, and pack panels from them. A panel of A then holds all of k, for windows of one sample; a panel of B holds
+ * one line of windows. */
 size_t tutti_windows_plane_bytes(const tutti_windows *w);
 void tutti_windows_fill_planes(const tutti_windows *w, const void *memory, int64_t sample, void *planes);
 void tutti_windows_pack_plane_rows(const tutti_windows *w, const tutti_gemm_row *row, const void *planes,

@@ -91,8 +91,9 @@ bool tutti_implicit_conv_fits(const tutti_kernel *k, const tutti_kernel_request 
     }
 }
 
-/* Gradients of weights of many channels over few positions, 16 samples, one thread of an EPYC (Zen 4), ms, oneDNN 3.2
- * and this:
+/* Where this row beats the library: first, gradients of weights of many channels over few positions. Each pair of
+ * numbers is the ms of oneDNN 3.2, then of this row, for 16 samples on one thread of an EPYC (Zen 4). taken: precisions
+ * in which the row is chosen:
  *
  *   channels, kernel, stride, plane of the output     bf16           f32            taken
  *   512 to 512, 3, 2, 7 x 7                           34.9 23.6      57.1 43.9      both (64: 155 85.5, 269 159)
@@ -104,12 +105,12 @@ bool tutti_implicit_conv_fits(const tutti_kernel *k, const tutti_kernel_request 
  *   256 to 256, 3, 2, 14 x 14                         24.6 23.3      40.3 40.3      no
  *   512 to 512, 3, 1, 14 x 14                         67.1 81.4                     no
  *
- * There the library is far below its own speed elsewhere, which is that of a loop in registers, so that nothing is won
- * there (bench/kernels/NOTES.md).
+ * For the shapes that are taken the library is far below its usual speed. Its usual speed is that of a loop in
+ * registers, which this row cannot beat (bench/kernels/NOTES.md).
  *
- * With AVX2 alone, in blocks of 8 channels, parts of sixteen multiply-adds a cycle, forward, d weights, d input
- * (counted cycles of an EPYC of Zen 3, 16 samples, the better of two rounds; 4 and 64 samples alike, 1 sample 0.58 to
- * 0.82 and 0.55 to 0.85):
+ * Second, with AVX2 alone, in blocks of 8 channels: forward, d weights, d input, as parts of the peak (16 multiply-adds
+ * a cycle; counted cycles of an EPYC of Zen 3, 16 samples, the better of two rounds). 4 and 64 samples give about the
+ * same; 1 sample gives 0.58 to 0.82 by oneDNN and 0.55 to 0.85 by this row:
  *
  *   channels, kernel, stride, plane of the output     oneDNN             this               taken
  *   512 to 512, 3, 2, 7 x 7                           0.67 0.61 0.67     0.89 0.82 0.84     yes
@@ -121,7 +122,7 @@ bool tutti_implicit_conv_fits(const tutti_kernel *k, const tutti_kernel_request 
  *   512 to 1024, 1, 2, 14 x 14                        0.90 0.78 0.82     0.82 0.79 0.82     no
  *   2048 to 512, 1, 1, 7 x 7                          0.91 0.88 0.85     0.89 0.81 0.82     no
  *
- * Of other processors nothing is said. */
+ * Other processors have no rule. */
 static bool beats_vectors_of_eight(const tutti_kernel *k)
 {
     enum { INPUTS = 128, OUTPUTS = 256 };
@@ -170,8 +171,8 @@ static void plan_forward(const tutti_kernel *k, state *s, const tutti_gemm_row *
  * where the padding begins, and the taps that they see: every stride-th from tap `rest` on. The last tap belongs to the
  * smallest position of the output. */
 typedef struct {
-    int64_t taps, first, positions,
-        before; /* before: the output's window begins this number of positions before the first position's window */
+    /* before: number of positions by which the first window of the output begins before that of the first position */
+    int64_t taps, first, positions, before;
 } class_of;
 
 static class_of find_class(const tutti_conv_attrs *at, int64_t rest, int64_t size)
@@ -247,7 +248,8 @@ static size_t plan_back(const tutti_kernel *k, state *s)
     return larger(most, s->params.scratch_bytes);
 }
 
-/* Finds the offsets of each output's weights, of each input's within those, and of each tap's within those. */
+/* Finds offsets in the weights' own order: those of all outputs, then of all inputs, then of all taps. A weight lies at
+ * the sum of three. */
 static void find_offsets(const tutti_kernel *k, int64_t *to)
 {
     const int64_t *dim = k->params[0].shape.dim;

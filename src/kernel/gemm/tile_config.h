@@ -14,8 +14,8 @@ typedef struct {
     uint8_t rows[16];
 } tile_config;
 
-/* gcc 12's intrinsics tell the compiler of a pointer's width only. The empty statement before makes sure that the
- * configuration has been written, and the one after that it counts as changed. */
+/* gcc 12's intrinsics declare that only a pointer's width of the configuration is used. The empty statement before the
+ * intrinsic makes the compiler write the whole configuration first; a statement after it marks all of it as changed. */
 static inline void tile_config_take(const tile_config *config)
 {
     __asm__ volatile("" : : "r"(config) : "memory");

@@ -39,8 +39,8 @@ typedef struct {
     /* Filled in by tutti_windows_product_plan. */
     bool in_planes;
     int64_t columns, npanels; /* numbers of columns and of panels, with the channels that fill up the last block */
-    int64_t chunk, nchunks, units_block,
-        nunits;                     /* channels of a unit of k; units of a tap, of a block of k and of all of k */
+    /* chunk: channels of a unit of k. Numbers of units: nchunks in a tap, units_block in a block of k, nunits in k */
+    int64_t chunk, nchunks, units_block, nunits;
     int64_t panels_m, panels_n;     /* panels of windows and of columns in a block of C */
     int64_t blocks_sample, nblocks; /* blocks of windows: in one sample (planes), and in all samples */
     size_t a_at, sums_at, planes_at, thread_bytes, bias_at, threads_at;
@@ -63,8 +63,8 @@ typedef struct {
     int nthreads;
     /* Filled in by tutti_windows_gradient_plan. */
     bool in_planes;
-    int64_t numbers, npanels_m, npanels_n,
-        panels_n;                     /* numbers of a window; panels of C, and of a part of C that is summed at once */
+    /* numbers: of a window. npanels_m, npanels_n: panels of C. panels_n: panels of C that are summed at once */
+    int64_t numbers, npanels_m, npanels_n, panels_n;
     int64_t steps_block, lines_block; /* windows of a block of k; in planes: lines */
     size_t b_at, a_at, strip_at, planes_at, thread_bytes;
     size_t scratch_bytes;

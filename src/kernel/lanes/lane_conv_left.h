@@ -32,7 +32,7 @@ INLINE void conv_left_add(vector *sums, const conv_number *x, int64_t apart, con
     }
 }
 
-/* bias holds the bias of each (position, channel). */
+/* Computes a tile of outputs from (y, x) on. `bias` holds the bias of each (position, channel), one a lane. */
 INLINE void conv_left_tile(const tutti_conv_call *c, int64_t y, int64_t x, vector bias, int positions, int nleft)
 {
     const int64_t taps = c->kernel * c->channels;

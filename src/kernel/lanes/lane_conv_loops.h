@@ -19,11 +19,12 @@
 
 enum {
     CONV_VECTORS = 3,
-    CONV_MOST = WIDTH < 16 ? 3 : 4,      /* vectors of a tile, half a vector included */
-    CONV_MOST_TAPS = WIDTH < 16 ? 2 : 4, /* the same for the weights' gradient, whose tiles are CONV_TAPS high */
+    CONV_MOST = WIDTH < 16 ? 3 : 4,      /* the most vectors of a tile, half a vector included */
+    CONV_MOST_TAPS = WIDTH < 16 ? 2 : 4, /* the most vectors of a tile of the weights' gradient, which is CONV_TAPS
+                                          * high */
     CONV_SHORT = 4,                      /* positions of a tile; CONV_LONG if its sums stay in registers */
     CONV_LONG = TUTTI_CONV_WIDTH,
-    CONV_SUMS = WIDTH < 16 ? 12 : 24, /* vectors that stay in registers */
+    CONV_SUMS = WIDTH < 16 ? 12 : 24, /* number of vectors of sums that stay in registers */
     CONV_TAPS = TUTTI_CONV_TAPS
 };
 

@@ -37,8 +37,8 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     s->planes = k->in[0].layout == NULL;
     s->nthreads = r->nthreads < 1 ? 1 : r->nthreads;
     s->scale = (float)(1 / (1 - at->rate));
-    s->least = (uint32_t)ceilf((float)at->rate * 0x1p24f)
-               << 8; /* true if the upper 24 bits, times 2^-24, are at least the rate */
+    /* a random word is at least s->least exactly if its upper 24 bits, times 2^-24, are at least the rate */
+    s->least = (uint32_t)ceilf((float)at->rate * 0x1p24f) << 8;
     if (!r->training) return TUTTI_OK;
     k->saved_bytes = (size_t)s->n;
     if (!s->planes) k->scratch_bytes = (size_t)(s->nthreads * (s->sample + 4));

@@ -147,10 +147,8 @@ typedef struct {
 enum { TUTTI_CONV_WIDTH = 8, TUTTI_CONV_TAPS = 5, TUTTI_CONV_HEIGHT = 4 };
 typedef void tutti_conv_loop(const tutti_conv_call *c);
 
-enum {
-    TUTTI_CONV_LEFT = 4,
-    TUTTI_CONV_LEFT_VECTORS = 4
-}; /* at most LEFT channels may be left over, and only if a row has at least LEFT_VECTORS vectors of taps */
+/* Limits for lanes of taps: at most LEFT channels are left over, and a row has LEFT_VECTORS or more vectors of taps. */
+enum { TUTTI_CONV_LEFT = 4, TUTTI_CONV_LEFT_VECTORS = 4 };
 static inline int64_t tutti_conv_left(int width, int64_t taps, int64_t out_channels)
 {
     const int64_t left = out_channels % width;

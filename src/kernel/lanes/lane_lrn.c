@@ -9,12 +9,8 @@
 #include "../crew.h"
 #include "lane_value.h"
 
-enum {
-    TILE_NUMBERS = 2048,
-    MOST_POSITIONS = 64,
-    SLACK = 32,
-    LINE_FLOATS = 16
-}; /* SLACK: room for a vector that begins behind the last number */
+/* SLACK: floats of room behind a tile, for a vector that begins behind the last number */
+enum { TILE_NUMBERS = 2048, MOST_POSITIONS = 64, SLACK = 32, LINE_FLOATS = 16 };
 
 typedef struct {
     tutti_blocks at;

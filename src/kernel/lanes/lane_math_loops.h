@@ -30,7 +30,7 @@ INLINE vector exp2_of_product(vector x, float factor, float factor_low)
                               0.0555032878f,
                               0.00961848911f,
                               0.00133999310f,
-                              0.000153457715f}; /* for x within 1/2 of 0 */
+                              0.000153457715f}; /* coefficients of 2^x for |x| <= 1/2 */
     const vector magic = all(0x1.8p23f), shifted = x * factor + magic, whole = shifted - magic;
     const vector rest = multiply_add(x, all(factor_low), multiply_add(x, all(factor), -whole));
     const words exponent = ((words)shifted << 23) + 0x3f800000u;
@@ -42,13 +42,14 @@ INLINE vector exponential(vector x)
     return exp2_of_product(between(x, -87, 88), 0x1.715476p0f, 0x1.4ae0cp-26f);
 }
 
-/* for normal x > 0 */
+/* Returns log2(x) for a normal x > 0. */
 INLINE vector logarithm2(vector x)
 {
     static const float c[] = {
         1.44269500f,   -0.721347199f, 0.480910280f,  -0.360716258f, 0.287939081f,
-        -0.238675804f, 0.215212517f,  -0.208933058f, 0.129262637f}; /* log2(1 + t) / t, for 1 + t within sqrt(2) of 1 */
-    const words raw = (words)x - 0x3f3504f3u;                       /* the bits of sqrt(1/2) */
+        -0.238675804f, 0.215212517f,  -0.208933058f, 0.129262637f}; /* of log2(1 + t) / t, for 1 + t within sqrt(2) of
+                                                                     * 1 */
+    const words raw = (words)x - 0x3f3504f3u;                       /* 0x3f3504f3: bits of sqrt(1/2) */
     typedef int32_t signed_words __attribute__((vector_size(sizeof(words))));
     const signed_words exponent = (signed_words)raw >> 23;
     const vector t = (vector)((raw & 0x7fffffu) + 0x3f3504f3u) - 1;
@@ -71,7 +72,7 @@ INLINE vector sigmoid_of(vector x)
 INLINE vector tanh_of(vector x)
 {
     static const float c[] = {-0.333332839f, 0.133314908f, -0.0537434575f, 0.0206504635f,
-                              -0.00571691500f}; /* (tanh(x) / x - 1) / x^2 */
+                              -0.00571691500f}; /* coefficients of (tanh(x) / x - 1) / x^2 */
     const vector square = x * x, far = 1 - 2 / (exponential(x + x) + 1);
     const vector near = multiply_add(x * square, polynomial(square, c, 5), x);
     return choose(above(all(0.625f * 0.625f), square), near, far);

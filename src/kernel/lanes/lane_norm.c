@@ -24,13 +24,13 @@ enum { WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VAR };
 enum { SAVED_MEAN, SAVED_RSTD, SAVED_OFFSET, SAVED_SLOPE, NSAVED };
 /* Results larger than STREAM_BYTES are written past the caches: that saves reading each line first. 16 x 512 x 28 x 28:
  * forward 4.1 -> 2.4 ms, input gradient 4.4 -> 2.2 ms, and the convolution that reads them takes as long as before.
- * Only whole lines are written so: with half lines (16 channels of bf16 a position, channels last) a Xeon took 100 ns a
- * store, because a partial line goes to memory in pieces. If the third level is larger than 32 MiB, results that are
- * less than a part of it are left in it: on a Xeon that reports 480 MiB, numbers that were written past it are read
- * again at 10 GB/s, others at 30.
+ * Only whole lines (LINE bytes) are written past the caches: with half lines (16 channels of bf16 a position, channels
+ * last) a Xeon took 100 ns a store, because a partial line goes to memory in pieces. If the third level is larger than
+ * 32 MiB, results smaller than 1 / CACHE_PARTS of it are written into it: on a Xeon that reports 480 MiB, numbers that
+ * were written past it are read again at 10 GB/s, others at 30.
  *
- * Memory is prefetched 2 KiB ahead, because the processor's own prefetching ends with each page. On that Xeon, reading
- * 52 MiB: 17 -> 30 GB/s. */
+ * Memory is prefetched FETCHED bytes ahead, because the processor's own prefetching ends with each page. On that Xeon,
+ * reading 52 MiB: 17 -> 30 GB/s. */
 enum { STREAM_BYTES = 1 << 20, CACHE_PARTS = 32, LINE = 64, FETCHED = 2048 };
 
 static bool is_walkable(const tutti_kernel *k, int nthreads, tutti_norm_walk *w)

@@ -49,7 +49,7 @@ typedef struct {
     tutti_norm_span span;
 } told;
 
-/* Constants of a loop. */
+/* Properties of a loop that are compile-time constants, so that each combination becomes a loop of its own. */
 typedef struct {
     bool adds, relu, streams;
     mask_kind mask;

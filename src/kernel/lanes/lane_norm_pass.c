@@ -8,7 +8,8 @@
 
 /* Number of rows whose sums are kept in float before they are added in double: for short rows and for long ones. */
 enum { MANY_ROWS = 256, FEW_ROWS = 64, SHORT_ROW = 4 };
-/* A chunk is large enough for a thread, and has few sums compared with its numbers. */
+/* Limits for cutting a panel: about CHUNKS chunks in all panels together. Each has at least CHUNK_NUMBERS numbers and
+ * CHUNK_POSITIONS positions, so that starting a thread pays, and sums are few compared with numbers. */
 enum { CHUNKS = 64, CHUNK_NUMBERS = 1 << 15, CHUNK_POSITIONS = 128 };
 
 static int64_t least_common_multiple(int64_t a, int64_t b)
@@ -48,7 +49,7 @@ bool tutti_norm_walk_of(const tutti_value *v, int nthreads, tutti_norm_walk *out
     *out = (tutti_norm_walk){.row = tutti_lane_here(), .nthreads = nthreads < 1 ? 1 : nthreads};
     if (!tutti_blocks_of(v, &out->at)) return false;
     const tutti_blocks *b = &out->at;
-    const bool whole = b->nblocks == 1; /* samples lie side by side */
+    const bool whole = b->nblocks == 1; /* a panel of all channels: its samples lie side by side as one run */
     out->padded = b->nblocks * b->block;
     out->n = b->batch * b->plane;
     out->nruns = whole ? 1 : b->batch;

@@ -38,8 +38,8 @@ struct tutti_norm_pass {
     const tutti_norm_walk *walk;
     tutti_norm_call call;
     void *scratch;
-    float *channels
-        [TUTTI_NORM_SUM]; /* values of each channel, padding included; tutti_norm_pass_begin gives them memory */
+    /* by kind (TUTTI_NORM_SCALE ..): one value for each channel, padding included; tutti_norm_pass_begin allocates */
+    float *channels[TUTTI_NORM_SUM];
     void *owner;
     /* Called before the sums of a panel: fills in the values of its channels. `lanes` is for sums that the callback
      * makes itself. */

@@ -7,11 +7,8 @@
 #include "../crew.h"
 #include "lane_value.h"
 
-enum {
-    PLANES = 16,
-    MOST_ELEMENTS = 256
-}; /* planes that are transposed at once; the most elements of a window, whose
-                                            * indices are bytes */
+/* PLANES: planes that are transposed at once. MOST_ELEMENTS: of a window, because an element's index is a byte */
+enum { PLANES = 16, MOST_ELEMENTS = 256 };
 
 typedef struct {
     tutti_blocks in, out;

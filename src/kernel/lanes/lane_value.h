@@ -14,7 +14,7 @@ tutti_status tutti_lane_like_input(tutti_kernel *k, const tutti_kernel_request *
 /* The `fits` of candidates (candidate.h): checks what can be known before a kernel is made. */
 bool tutti_lane_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 
-/* The destroy of rows whose state is one piece of memory. */
+/* The function `destroy` of rows whose state is one piece of memory. */
 void tutti_lane_free_state(tutti_kernel *k);
 
 /* Runs a map over the n numbers of call->to, padding included. Of the call, type, x, y and `to` are read. */

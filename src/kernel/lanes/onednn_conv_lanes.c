@@ -2,31 +2,34 @@
 /* onednn_conv_lanes.c: convolutions whose channels lie innermost (NHWC) and whose output channels fill few vectors
  * badly, by loops in lanes (lane_conv_loops.h) or tiles, sample by sample.
  *
- * The library computes whole vectors of output channels: of 20 it computes 32, of 50 it computes 64. The loops compute
- * half vectors, too, which cost half where vectors of 512 bits are two of 256 (Zen 4), and a few channels that are left
- * over by lanes of taps (lane_conv_left.h), since on other processors half a vector costs a whole one. Padding is put
- * around a copy of the sample; the sum of the bias reads the gradient of a sample while it is in a cache.
+ * The library computes whole vectors of output channels: of 20 it computes 32, of 50 it computes 64. The loops can
+ * compute half a vector, which costs half where a vector of 512 bits is computed as two of 256 (Zen 4). On other
+ * processors half a vector costs a whole one; there lanes of taps (lane_conv_left.h) compute the few channels that are
+ * left over. Padding is put around a copy of the sample; the sum of the bias reads the gradient of a sample while it is
+ * in a cache.
  *
- * bf16 is multiplied in pairs (AVX512-BF16), sums are f32 and what is stored is rounded once. Pairs are taps of a row
- * of the window forward, output channels in the input's gradient, neighbouring positions of a row in the weights': what
- * does not lie in pairs is joined, weights once a call, inputs and gradients once a sample.
+ * bf16 is multiplied in pairs (AVX512-BF16), sums are f32 and what is stored is rounded once. A pair is two taps of a
+ * row of the window in the forward pass, two output channels in the input's gradient, and two neighbouring positions of
+ * a row in the weights' gradient. Numbers that do not lie in pairs are joined first: weights once a call, inputs and
+ * gradients once a sample.
  *
- * Where there is AMX tiles are multiplied, which vectors do not come near: by the library, but for the weights'
- * gradients of up to 64 channels, where tiles of our own (tile_conv.h) are faster unless channels fill its tiles on
- * both sides. One thread of a Xeon, us, library | own:
+ * Where the processor has AMX, products use tiles, which are much faster than vectors. The library's tiles compute all
+ * but the weights' gradients of up to 64 channels; there tiles of our own (tile_conv.h) are faster, unless channels
+ * fill the library's tiles on both sides. Microseconds of that gradient on one thread of a Xeon, library | own:
  *   1 -> 20, 5 x 5, 28 x 28, 64     692 | 312      16 -> 16, 3 x 3, 32 x 32, pad 1, 64   995 | 811
  *   20 -> 50, 5 x 5, 12 x 12, 64   1026 | 397      16 -> 32, 3 x 3, 32 x 32, pad 1, 64  1403 | 1235
  *   3 -> 16, 3 x 3, 32 x 32, 64     454 | 332      32 -> 32, 3 x 3, 16 x 16, pad 1, 64   506 | 538: not taken
  *   24 -> 56, 3 x 3, 14 x 14, 64    736 | 602      64 -> 64, 3 x 3, 56 x 56, pad 1, 16  4396 | 4956: not taken
  *
  * The input's gradient has the taps of a row of the window across lanes, and sums of it are added to a plane of f32
- * that stays in the first level, without a matrix of windows. It is taken where there are at least twice as many
- * outputs, and where inputs do not fill vectors, which is what the library does well (32 -> 56, 3 x 3, 16 x 16, pad 1:
- * 2.32 by the library, 2.53 so).
+ * that stays in the first level, without a matrix of windows. Our loop is taken where there are at least twice as many
+ * outputs as inputs, and where inputs do not fill vectors. If inputs do, the library is faster (32 -> 56, 3 x 3, 16 x
+ * 16, pad 1: 2.32 ms by the library, 2.53 by our loop).
  *
- * One thread of an EPYC (Zen 4), ms forward, gradient of weights and bias, of the input (- where that is not taken),
- * without lanes and so; without them f32's gradients were by products of written windows where the input has at least 8
- * channels and the output twice as many:
+ * The next table has milliseconds on one thread of an EPYC (Zen 4). Each group of three numbers is the forward pass,
+ * the gradient of weights and bias, and the gradient of the input (- where our loop is not taken); for each precision,
+ * the first group is without our loops and the second with them. Without them, f32's gradients were products of written
+ * windows where the input has at least 8 channels and the output twice as many:
  *
  *   convolution, batch                      f32                                     bf16
  *   1 -> 20, 5 x 5, 28 x 28 (LeNet), 64     0.60 0.67    -    0.45 0.53    -        0.56 0.40    -    0.26 0.34    -
@@ -39,8 +42,8 @@
  *   20 -> 36, 3 x 3, 28 x 28, pad 1, 16     2.13 1.90    -    1.64 1.70    -        0.95 1.28    -    0.80 0.88    -
  *   128 -> 40, 3 x 3, 14 x 14, pad 1, 16    3.20 3.18    -    3.01 2.63    -        1.39 1.56    -    1.47 1.37    -
  *
- * Not taken: 256 -> 20, 3 x 3, 14 x 14, pad 1 (f32 3.75 4.30, so 4.13 3.82), many inputs; 1 -> 6, 5 x 5, 28 x 28, pad 2
- * (0.35 0.38, so 0.48 0.46), less than a vector.
+ * Two shapes are not taken: 256 -> 20, 3 x 3, 14 x 14, pad 1 has too many inputs (f32 3.75 4.30 without, 4.13 3.82 with
+ * our loops); 1 -> 6, 5 x 5, 28 x 28, pad 2 has less than a vector (0.35 0.38 without, 0.48 0.46 with).
  *
  * Vectors of eight waste little and have half the registers: there loops of our own are better up to 16 inputs
  * (bench/kernels/NOTES.md), and the library keeps the rest.
@@ -281,7 +284,10 @@ static void forward(const tutti_onednn_windows *w, const tutti_kernel_args *a)
     tutti_crew_run(w->nthreads, samples_of(w), forward_samples, &s);
 }
 
-enum { SUMS = 256 }; /* more sums than the output channels that fit (onednn_conv_rules.c) */
+enum {
+    SUMS = 256
+}; /* room for one sum a channel: more than the output channels that this row accepts
+                      * (onednn_conv_rules.c) */
 
 static void add_bias_sums(const tutti_onednn_windows *w, const void *dout, float *dbias)
 {

@@ -4,9 +4,9 @@
  *
  * Activations take the order of the rule (order_rule.h) if the library has more than plain loops for it; plain loops
  * are its last resort and hundreds of times slower. Else they take another order that it has fast loops for, and inputs
- * and outputs are copied. Gradients are computed in the forward pass's orders. The library's own choice would be
- * others, and three activations would be reordered. Input gradients of strided convolutions, ResNet-50's 128 x 3 x 3 at
- * batch 16: 34 ms in blocks, 47 ms with channels innermost, reorders not counted.
+ * and outputs are copied. Gradients are computed in the forward pass's orders. The library itself would choose other
+ * orders for gradients, and three activations would be reordered. Input gradients of strided convolutions, ResNet-50's
+ * 128 x 3 x 3 at batch 16: 34 ms in blocks, 47 ms with channels innermost, reorders not counted.
  *
  * f32 weights that are trained lie in the order that the forward pass wants. With activations in blocks the weight
  * gradient wants the same order. The input gradient wants its blocks transposed and has no fast kernel for any other
@@ -29,7 +29,8 @@ typedef struct {
 
 typedef struct {
     dnnl_data_type_t type;                  /* the type of activations and of weights as they are multiplied */
-    const_dnnl_memory_desc_t weights, bias; /* orders in the regions; bias is NULL if there is none */
+    const_dnnl_memory_desc_t weights, bias; /* orders of weights and bias in the regions; bias is NULL if there is
+                                             * none */
     dnnl_memory_desc_t any_weights, any_gradient;
     dnnl_dims_t strides, dilates, pad;
     orders asked; /* the orders for which the forward primitive was found */
@@ -74,7 +75,7 @@ static orders in_order(tutti_kernel *k, const conv_desc *d, tutti_order order)
                     tutti_onednn_ordered(k->state, d->type, out, order)};
 }
 
-/* Finds a primitive that computes in these orders. */
+/* Type of the functions that find a primitive which computes in these orders. */
 typedef dnnl_status_t find_fn(tutti_onednn_state *s, const conv_desc *d, const orders *o, dnnl_primitive_desc_t *pd);
 
 static dnnl_status_t find_training(tutti_onednn_state *s, const conv_desc *d, const orders *o,

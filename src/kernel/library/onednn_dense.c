@@ -4,7 +4,8 @@
  * Behind planes whose channels lie in blocks or innermost (a convolution's output) the input is not reordered, and
  * weights that are trained take the order of the forward primitive, described as (N, C, H, W); in row-major order that
  * is the same memory as (N, C * H * W). Both gradients are as fast with that order as with their own. Behind other
- * inputs everything is row-major. One thread of a Xeon with AVX-512, ms forward, weight gradient, input gradient:
+ * inputs everything is row-major. Milliseconds of forward, weight gradient and input gradient on one thread of a Xeon
+ * with AVX-512, for three orders of the weights:
  *
  *   N x inputs, batch              row-major            forward's order      each pass its own
  *   4096 x 256 * 6 * 6, 64         42.7  44.5  47.6     45.3  44.1  44.7     45.3  43.8  51.3 (reorders: 150 and 48)
@@ -18,7 +19,8 @@
 #include "onednn_impl.h"
 
 typedef struct {
-    const_dnnl_memory_desc_t weights, bias, out;    /* in the orders of memory; bias is NULL if there is none */
+    const_dnnl_memory_desc_t weights, bias, out;    /* descriptions of weights, bias and output as they lie in memory;
+                                                     * bias is NULL if there is none */
     const_dnnl_memory_desc_t pick_in, pick_weights; /* the orders for which the primitives are looked up */
 } dense_desc;
 

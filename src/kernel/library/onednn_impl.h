@@ -51,7 +51,7 @@ typedef struct {
     int64_t channels, height, width; /* sizes of the input */
     int64_t out_channels, out_height, out_width, kernel, pad, stride;
     int64_t rows;               /* rows of the output, over all samples */
-    int64_t size;               /* numbers of a window, in floats */
+    int64_t size;               /* number of elements of a window */
     int64_t tile;               /* for sums of the bias: number of positions that are added at once */
     size_t tile_at, product_at; /* offsets in scratch, in bytes */
     /* For loops in lanes: the types of the input and of the rest; and offsets in scratch of words that hold pairs of

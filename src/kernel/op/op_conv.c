@@ -109,7 +109,8 @@ static int64_t plane_at(const tutti_value *v, int64_t b, int64_t channel)
     return (b * dim[1] + channel) * dim[2] * dim[3];
 }
 
-/* A weight: its index, output channel n (in dW: nchains output channels, a filter apart) and input channel c. */
+/* One weight of the filters: its index, output channel n and input channel c. In dW it is nchains weights, at the same
+ * place of neighbouring filters. */
 typedef struct {
     int64_t index, n, c;
     int nchains;
@@ -167,7 +168,7 @@ static void add_to_din(const tutti_kernel *k, const tutti_kernel_args *a, const 
     }
 }
 
-enum { CHAINS = 4 }; /* sums of one weight in several filters, none of which waits for another */
+enum { CHAINS = 4 }; /* number of sums at a time: one weight in several filters, none of which waits for another */
 
 static void sum_dweights(const tutti_kernel *k, const tutti_kernel_args *a, const tap *t, const one_weight *w)
 {

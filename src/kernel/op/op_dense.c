@@ -35,7 +35,7 @@ static tutti_status infer(const void *attrs, const tutti_shape *in, int nin, tut
 static int params(const void *attrs, const tutti_shape *in, tutti_param_desc *out)
 {
     const tutti_dense_attrs *at = attrs;
-    double bound = 1 / sqrt((double)fan_in(in)); /* PyTorch's default, weight and bias alike */
+    double bound = 1 / sqrt((double)fan_in(in)); /* PyTorch's default, the same for weight and bias */
     out[0] = (tutti_param_desc){
         .name = "weight", .shape = {2, {at->units, fan_in(in)}}, .kind = TUTTI_PARAM_WEIGHT, .init_bound = bound};
     out[1] =

@@ -28,7 +28,7 @@ static tutti_status infer(const void *attrs, const tutti_shape *in, int nin, tut
     return tutti_fail(err, TUTTI_ERR_DATA, "wants an input (batch, channels, ...), has %s", text);
 }
 
-/* A square and a sum for each channel of the window, then a power and a product. */
+/* Counts, for each element: a square and an addition for each channel of the window, then a power and a product. */
 static double flops(const void *attrs, const tutti_shape *in, const tutti_shape *out)
 {
     (void)in;

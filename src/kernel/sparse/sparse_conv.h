@@ -23,12 +23,13 @@ typedef struct {
 /* The plan of the forward pass, or of the input gradient (`back`). */
 typedef struct {
     tutti_sparse_side from, to;
-    tutti_sparse_cut lists,
-        vectors; /* cuts of the channels in lists, and of the channels that are computed at once in nvectors vectors */
+    /* how channels are cut into blocks: those of the lists, and those that are computed at once in nvectors vectors */
+    tutti_sparse_cut lists, vectors;
     int64_t batch, groups, kernel, stride, pad;
-    bool back, dots; /* dots: the list is of `to`, and the vectors are of `from` */
+    bool back, dots; /* dots: lists hold channels of `to`, and vectors hold channels of `from`; else the other way
+                      * round */
     int nvectors;
-    int64_t lanes;         /* lanes of all vectors */
+    int64_t lanes;         /* number of lanes in nvectors vectors */
     int64_t samples, rows; /* samples, and rows of each, in a tile of `to` */
     /* rows of `from` that a tile needs for a sample, at most */
     int64_t from_rows;
@@ -44,8 +45,9 @@ typedef struct {
     int64_t *n, *c, *y, *x;
 } tutti_sparse_offsets;
 
-/* The weights' gradient (sparse_weights.c). Along each side, input positions, counted from the first one of the
- * padding, fall into `stride` classes of every stride-th position. Each class meets its own taps, at most `reach`. */
+/* The weights' gradient (sparse_weights.c). In height and in width, input positions are counted from the begin of the
+ * padding and divided into `stride` classes: a class is every stride-th position. Each class is multiplied with other
+ * taps, at most `reach` in one direction. */
 typedef struct {
     tutti_sparse_cut vectors; /* cut of the output channels */
     int nvectors;
@@ -64,10 +66,9 @@ typedef struct {
     tutti_sparse_cut inputs;        /* cut of the channels whose sums are made at once */
     int64_t samples, rows, columns; /* samples, rows and columns of outputs in a tile */
     int64_t lines, width;           /* rows and columns of the tile's inputs; the width is a multiple of the stride */
-    int64_t unit;                   /* floats of a column: its channels; */
-    bool folded;                    /* if folded, the kernel's rows times channels, so a row of outputs needs one
-                                     * line */
-    int nvectors;                   /* vectors of a part that are summed at once */
+    int64_t unit;                   /* floats of a column: its channels, times the kernel's rows if folded */
+    bool folded;                    /* a column holds all rows of the kernel, so a row of outputs needs one line */
+    int nvectors;                   /* number of vectors of a part that are summed at once */
     int64_t piece, pieces;          /* floats of these vectors; number of such pieces in a run of columns */
     int64_t parts, part_step;       /* number of rows of the kernel (if folded: of the runs that follow a piece), and
                                      * the floats between them */

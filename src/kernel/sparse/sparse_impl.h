@@ -111,10 +111,8 @@ typedef struct {
     int nvectors;
 } tutti_sparse_window_call;
 typedef void tutti_sparse_window_loop(const tutti_sparse_window_call *c);
-enum {
-    TUTTI_SPARSE_WINDOW_VECTORS = 8
-}; /* the largest number of vectors; half of it if vectors have fewer than 16
-                                           * floats */
+/* the largest nvectors of tutti_sparse_window_call; half of it if vectors have fewer than 16 floats */
+enum { TUTTI_SPARSE_WINDOW_VECTORS = 8 };
 
 typedef struct {
     int width; /* floats in a vector */

@@ -13,7 +13,8 @@ typedef struct {
     double products, fixed;
 } cost;
 
-enum { WIDE = 64 /* channels on both sides */, FEW = 16 /* input channels */ };
+/* WIDE: layers with this many channels on both sides are wide. FEW: fewer input channels than this count as few */
+enum { WIDE = 64, FEW = 16 };
 static const double GAIN = 0.95;
 
 static const cost wide[TUTTI_NPASSES] = {{1.29, 0.12}, {1.15, 0.17}, {1.37, 0.13}},
@@ -23,9 +24,9 @@ static const cost wide[TUTTI_NPASSES] = {{1.29, 0.12}, {1.15, 0.17}, {1.37, 0.13
                   points[TUTTI_NPASSES] = {{1.17, 0.40}, {1.81, 0.59}, {2.12, 0.38}},
                   narrow_points[TUTTI_NPASSES] = {{1.05, 1.76}, {0.28, 2.08}, {4.30, 1.81}};
 
-/* Costs by zeros of the output's gradient, for layers before pools, measured in the same way: medians of LeNet,
- * AlexNet, VGG-A and GoogLeNet. Convolutions with few input channels gain only with a stride, and 1 x 1 before a pool
- * was not measured. */
+/* Costs of passes that skip zeros of the output's gradient, for layers before pools, measured in the same way: medians
+ * of LeNet, AlexNet, VGG-A and GoogLeNet. Convolutions with few input channels gain only with a stride, and 1 x 1
+ * before a pool was not measured. */
 static const cost narrow_5_data = {1.9, 0.26}, by_gradient = {1.33, 0.13}, few_by_gradient = {1.5, 0.5},
                   never = {0, 1e3};
 

@@ -48,7 +48,7 @@ static void destroy(tutti_kernel *k)
     free(s);
 }
 
-/* Its create is never called, because the kernel is made already. */
+/* The row of a switch. It needs no `create`, because tutti_sparse_switch_around makes the kernel. */
 static const tutti_kernel_row row = {
     .fuses = true,
     .destroy = destroy,

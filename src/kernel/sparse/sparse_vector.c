@@ -36,7 +36,8 @@ static int64_t sparse_list(const tutti_sparse_list_call *c)
 
 /* --- sums of positions --- */
 
-/* A sum waits for the one before it. So if a number has few sums, several numbers have sums of their own. */
+/* Number of chains of additions at a time: each addition to a sum waits for the one before it. So if a listed number
+ * has few sums, several numbers are added to sums of their own. */
 enum { SPARSE_CHAINS = 4 };
 
 INLINE int sparse_ways(int nsums)
@@ -98,7 +99,7 @@ static void sparse_sum(const tutti_sparse_sum_call *call)
 /* --- gradients of weights --- */
 
 enum {
-    SPARSE_SUMS = WIDTH < 16 ? 12 : 24, /* vectors that stay in registers */
+    SPARSE_SUMS = WIDTH < 16 ? 12 : 24, /* number of vectors of sums that stay in registers */
     SPARSE_COLUMNS = 6,                 /* the largest number of taps side by side */
     SPARSE_ROWS = 3
 };

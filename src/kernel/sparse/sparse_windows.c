@@ -100,7 +100,7 @@ void tutti_sparse_plan_windows(tutti_sparse_state *s, size_t *scratch)
     w->start_at = tutti_sparse_reserve(&w->tile, (size_t)(w->chunk + 2) * sizeof(int32_t));
     w->windows_of_at = tutti_sparse_reserve(&w->tile, (size_t)positions * sizeof(int32_t));
     w->plane_at = tutti_sparse_reserve(&w->tile, (size_t)(UNIT * positions) * f);
-    /* the last vectors of the last run reach beyond its end */
+    /* room behind the windows, because the last vectors of the last run reach beyond its end */
     w->windows_at = tutti_sparse_reserve(
         &w->tile, (size_t)(w->samples * w->lines * w->width * w->unit + w->pieces * w->piece + w->sums) * f);
     w->tiles_at = tutti_sparse_reserve(scratch, w->tile * (size_t)s->nthreads);

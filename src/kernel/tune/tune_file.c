@@ -34,7 +34,7 @@ int tutti_tune_entry_compare(const tutti_tuned_entry *a, const tutti_tuned_entry
     return order;
 }
 
-/* Returns where the entry stands, or where it would have to stand. */
+/* Returns the index of the entry, or the index at which it has to be inserted. */
 static int find_entry(const tutti_tune_file *f, const tutti_tuned_entry *wanted, bool *found)
 {
     int begin = 0, end = f->nentries;

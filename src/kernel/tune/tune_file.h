@@ -76,7 +76,7 @@ tutti_status tutti_tune_file_check(const char *name, const tutti_tune_file *f, c
 tutti_status tutti_tune_file_open(const char *path, const tutti_tune_place *here, tutti_tune_file *out,
                                   tutti_failure *err);
 
-/* Returns the seconds of an entry with these words, or 0 if nobody has measured that. Cost: a binary search. */
+/* Returns the seconds of an entry with these words, or 0 if the file has no such entry. Cost: a binary search. */
 double tutti_tune_file_seconds(const tutti_tune_file *f, const char *op, const char *shape, const char *precision,
                                const char *pass, const char *candidate);
 /* Returns the tree of this name and precision, or NULL. */

@@ -115,14 +115,14 @@ static tutti_status read_entry(const reader *r, char **word, int n, tutti_failur
     tutti_tune_file *f = r->file;
     if (n != TUTTI_TUNE_WORDS + 2 || !read_real(word[6], &e.seconds) || !(e.seconds > 0))
         return bad_line(r, "entry: op, shape, precision, pass, candidate and seconds above 0", err);
-    /* entries are sorted, so that adding one is cheap and none stands twice */
+    /* entries must be sorted: then adding one is cheap, and no entry can occur twice */
     if (f->nentries && tutti_tune_entry_compare(&f->entries[f->nentries - 1], &e) >= 0)
         return bad_line(r, "an entry that stands twice, or not in its place", err);
     tutti_tune_file_add(f, &e);
     return TUTTI_OK;
 }
 
-/* Copies the names of "a,b,c". Returns their number; 0 if one is empty, stands twice, or there are too many. */
+/* Copies the names of "a,b,c". Returns their number; 0 if one is empty, occurs twice, or there are too many. */
 static int read_names(tutti_arena *arena, const char *text, const char **names, int most)
 {
     char *copy = tutti_arena_strdup(arena, text);

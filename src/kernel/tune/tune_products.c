@@ -16,7 +16,7 @@ enum {
     MOST = 13,
     GRID_STEP = 2,    /* log2 of the factor between sizes of the grid: every fourth size of a side */
     DRAWN = 480,      /* number of random sizes between those of the grid, for learning */
-    ROUND_SIDE = 64,  /* in many layers, units and inputs are multiples of it */
+    ROUND_SIDE = 64,  /* some random sides are multiples of this number, as units and inputs of many layers are */
     HELD = 120,       /* number of random sizes for judging the tree */
     MAX_SIZES = 1024, /* sizes of the grid, DRAWN and HELD together */
     SWEEPS = 3
@@ -98,7 +98,8 @@ static void ask(asked *a, const tutti_nt_size *s, int nthreads)
                                         .nthreads = nthreads};
 }
 
-/* Finds the ways. Plain loops are never the fastest, and the library's inner product is its sgemm, which is nt. */
+/* Finds the ways to compute the size. Two are left out: plain loops, which are never the fastest, and the library's
+ * inner product, which is its sgemm and so the same as nt. */
 static void find_ways(asked *a)
 {
     const tutti_kernel_candidate *all[2 * TUTTI_PRODUCT_WAYS];

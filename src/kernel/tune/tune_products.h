@@ -22,7 +22,7 @@ typedef struct {
 
 typedef struct {
     tutti_nt_size size;
-    /* each side is a power of two; the size is for judging */
+    /* is_grid: each side is a power of two; is_held: the size only judges the tree */
     bool is_grid, is_held;
     double seconds[TUTTI_PRODUCT_WAYS];                           /* the shortest time of all sweeps */
     double first[TUTTI_PRODUCT_WAYS], second[TUTTI_PRODUCT_WAYS]; /* the times of these two sweeps */
@@ -45,8 +45,9 @@ void tutti_tune_products_add(const tutti_products_tuned *t, tutti_tune_file *f);
 /* Returns the seconds that one way takes for all held sizes; for way < 0, the sum of the shortest times. The second
  * function returns the seconds of the tree's choices. */
 double tutti_tune_products_held_s(const tutti_products_tuned *t, int way);
-/* Returns at what part of the held sizes the fastest way of one sweep is within 2 % of the fastest way of the other
- * sweep (the mean of both directions). No choice can be seen to be better than that. */
+/* Returns for which share of the held sizes the way that was fastest in one sweep took at most 2 % longer than the
+ * fastest way of the other sweep (the mean of both directions). This is how often even a perfect choice would count as
+ * good. */
 double tutti_tune_products_agree(const tutti_products_tuned *t);
 
 #endif

@@ -85,8 +85,8 @@ static void run(tutti_kernel *k, const trial *t, tutti_kernel_pass pass)
     }
 }
 
-/* Makes a kernel by a candidate. A row with all passes stands behind the adapters that it needs; other rows are made
- * for their pass. */
+/* Makes a kernel by a candidate. A row that does all passes is made with the adapters that it needs; a row that does
+ * only some is made alone. */
 static tutti_status make(const tutti_kernel_candidate *c, const tutti_kernel_request *r, tutti_kernel *k)
 {
     const tutti_kernel_rows rows = {.of = {c->row, c->row, c->row}};

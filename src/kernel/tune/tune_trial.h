@@ -9,7 +9,7 @@ enum { TUTTI_TRIAL_BUFFERS = 4 * TUTTI_MAX_OP_INPUTS + 2 * TUTTI_MAX_OP_PARAMS +
 
 /* Memory that kernels of one shape share, whatever their orders. It grows with the largest. */
 typedef struct {
-    void *at[TUTTI_TRIAL_BUFFERS], *pages[TUTTI_TRIAL_BUFFERS]; /* places in the buffers */
+    void *at[TUTTI_TRIAL_BUFFERS], *pages[TUTTI_TRIAL_BUFFERS]; /* at: where a buffer begins within its pages */
     size_t nbytes[TUTTI_TRIAL_BUFFERS], mapped[TUTTI_TRIAL_BUFFERS];
 } tutti_trial_memory; /* to be zero-initialised */
 void tutti_trial_memory_release(tutti_trial_memory *m);

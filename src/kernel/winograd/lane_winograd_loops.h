@@ -31,7 +31,7 @@ INLINE vector scaled_add(float a, vector b, vector c)
 /* --- transforms in one direction, by the matrices B^T, A^T, A, G, G^T; numbers are `apart` vectors from each other
  * --- */
 
-/* B^T */
+/* Multiplies by B^T. */
 INLINE void turn_input(const vector *d, vector *to, int apart)
 {
     const vector d0 = d[0], d1 = d[apart], d2 = d[2 * apart], d3 = d[3 * apart], d4 = d[4 * apart], d5 = d[5 * apart];
@@ -44,7 +44,7 @@ INLINE void turn_input(const vector *d, vector *to, int apart)
     to[5 * apart] = scaled_add(4, d1, scaled_add(-5, d3, d5));
 }
 
-/* A^T. `from` lies `apart` vectors apart, `to` lies `to_apart` apart. */
+/* Multiplies by A^T. `from` lies `apart` vectors apart, `to` lies `to_apart` apart. */
 INLINE void turn_output(const vector *m, int apart, vector *to, int to_apart)
 {
     const vector m1 = m[apart], m2 = m[2 * apart], m3 = m[3 * apart], m4 = m[4 * apart];
@@ -55,7 +55,7 @@ INLINE void turn_output(const vector *m, int apart, vector *to, int to_apart)
     to[3 * to_apart] = scaled_add(8, s, q) + m[5 * apart];
 }
 
-/* A */
+/* Multiplies by A. */
 INLINE void turn_gradient(const vector *y, int apart, vector *to, int to_apart)
 {
     const vector y0 = y[0], y1 = y[apart], y2 = y[2 * apart], y3 = y[3 * apart];
@@ -68,7 +68,7 @@ INLINE void turn_gradient(const vector *y, int apart, vector *to, int to_apart)
     to[5 * to_apart] = y3;
 }
 
-/* G */
+/* Multiplies by G. */
 INLINE void turn_weights(const vector *g, int apart, vector *to, int to_apart)
 {
     const vector g0 = g[0], g1 = g[apart], g2 = g[2 * apart];
@@ -82,7 +82,7 @@ INLINE void turn_weights(const vector *g, int apart, vector *to, int to_apart)
     to[5 * to_apart] = g2;
 }
 
-/* G^T */
+/* Multiplies by G^T. */
 INLINE void turn_weight_gradient(const vector *u, int apart, vector *to, int to_apart)
 {
     const vector u1 = u[apart], u2 = u[2 * apart], u3 = u[3 * apart], u4 = u[4 * apart];
@@ -237,7 +237,7 @@ INLINE void product_rows(const tutti_winograd_product *p, const float *a, const 
     }
 }
 
-/* Deals rows out evenly, so that no row of 64 is left alone. */
+/* Multiplies rows in groups of about equal size: 64 rows are not cut into full groups and a small last one. */
 INLINE void product_lanes(const tutti_winograd_product *p, const float *b, float *c, int nvectors)
 {
     const int64_t nblocks = (p->nrows + PRODUCT_ROWS - 1) / PRODUCT_ROWS;

@@ -17,9 +17,9 @@ enum {
     MOST_TAPS = 5 * 5,
     LINE = 16,         /* floats in a cache line */
     CACHED = 96 << 10, /* most floats of a block, which shall stay in a cache */
-    LEAST_TILES = 14,  /* tiles that products take at once */
+    LEAST_TILES = 14,  /* tiles that products take at once: a block has a multiple of this number */
     MOST_WIDTH = 16,   /* floats of the longest vector */
-    SUMS = 6 + 1,      /* the gradient's transform at (1, 1) is the sum of the tile */
+    SUMS = 6 + 1,      /* index of (1, 1) in a transform: there the transform of a gradient is the sum of its tile */
 };
 
 /* One direction: from the value that is read to the value that is written. */
@@ -30,9 +30,9 @@ typedef struct {
     int64_t ntiles, block;       /* ntiles: tiles of all samples; block: tiles of a block */
     int64_t from_row, to_row;    /* floats between rows of the matrices */
     float *read, *made, *turned; /* the matrices of `from`, of `to`, and of the weights or their gradient */
-    /* the current block */
+    /* the current block: its first tile, and the number of its tiles */
     int64_t first, n;
-    bool begins; /* true for the first block */
+    bool begins; /* true while the first block is computed */
     const float *in, *dout, *weights, *bias;
     float *out;
     bool relu, flips; /* flips: weights are those of the input's gradient */

@@ -43,13 +43,13 @@ typedef struct {
     const char *refusal;
     /* Returns false if it does not take these channels or this order. */
     bool (*plan)(const tutti_value *in, const tutti_value *out, int64_t pad, int nthreads, tutti_winograd *w);
-    /* The order of weights, whose elements are (o, i, y, x). */
+    /* Fills in the order in which the passes read weights, whose elements are (o, i, y, x). */
     void (*weights_order)(const tutti_winograd *w, tutti_layout *to);
     /* Returns the bytes that any of the passes needs. */
     size_t (*scratch)(const tutti_winograd *w);
     void (*forward)(const tutti_winograd *w, const float *in, const float *weights, const tutti_winograd_sum *sum,
                     void *scratch);
-    /* dbias may be NULL. Both are written. */
+    /* Writes dweights and dbias, and does not add to them. dbias may be NULL. */
     void (*weight_gradient)(const tutti_winograd *w, const float *in, const float *dout, float *dweights, float *dbias,
                             void *scratch);
     void (*input_gradient)(const tutti_winograd *w, const float *dout, const float *weights, float *din, void *scratch);

@@ -20,7 +20,7 @@ enum {
     LINE = 16,         /* floats in a cache line */
     MASKED = 16,       /* lanes of vectors that masks do not slow down */
     CACHED = 96 << 10, /* most floats of a block, which shall stay in a cache */
-    SUMS = 6 + 1,      /* the gradient's transform at (1, 1) is the sum of the tile */
+    SUMS = 6 + 1,      /* index of (1, 1) in a transform: there the transform of a gradient is the sum of its tile */
 };
 
 /* The sizes, scratch and current block of a pass. */
@@ -30,7 +30,8 @@ typedef struct {
     int64_t read_apart, made_apart, turned_apart; /* floats between matrices */
     float *read, *made, *turned, *over, *plane;   /* matrices of the input, of the output, of the weights, and of the
                                                    * transposed weights; plane: one plane for each thread */
-    int64_t first, n;                             /* samples of the current block */
+    int64_t first, n;                             /* the current block: its first sample, and the number of its
+                                                   * samples */
     const float *in, *dout, *weights, *bias;
     float *out, *din, *dweights;
     bool relu;

@@ -84,7 +84,8 @@ bool tutti_winograd5_fits(const tutti_kernel *k, const tutti_kernel_request *r, 
 
 /* Predicts the seconds of a pass: products, elements of tiles and elements of weights that move, each at its own rate.
  * The rates are those of one thread of an EPYC (Zen 4) with AVX-512. With vectors half as long, this row and oneDNN
- * take longer by about the same factor. ms by the rule | measured, for forward, weights' gradient, input's gradient:
+ * take longer by about the same factor. Milliseconds by this rule | measured, for forward, weights' gradient, input's
+ * gradient:
  *
  *   64 -> 64, 56 x 56, 16     14.1 14.2 14.1 | 13.5 15.7 13.5
  *   128 -> 128, 28 x 28, 16   11.4 11.7 11.4 | 11.6 12.9 11.3
@@ -125,10 +126,10 @@ static int64_t rounded_up(int64_t n, int64_t to)
     return (n + to - 1) / to * to;
 }
 
-/* Products, of whole vectors and half of one, numbers of tiles, whole vectors of them, and weights, which each block
- * reads anew, each at its rate. Of one thread of an EPYC (Zen 4) with AVX-512, ms by the rule | measured in training
- * steps | the fastest other (`lanes` for the first line, mostly oneDNN for the rest), forward, gradient of weights, of
- * the input:
+/* Predicts the seconds of a pass: products (of whole vectors and half of one), numbers of tiles (in whole vectors), and
+ * weights, which each block reads anew, each at its own rate. Milliseconds of forward, gradient of weights and gradient
+ * of the input, on one thread of an EPYC (Zen 4) with AVX-512: by this rule | measured in training steps | the fastest
+ * other row (`lanes` for the first line, mostly oneDNN for the rest):
  *
  *   20 -> 50, 12 x 12 (LeNet), 64      1.33 1.33 1.38 | 1.09 1.22 1.28 | 1.82 1.91 1.94
  *   20 -> 36, 12 x 12, pad 2, 64       2.20 2.20 2.30 | 2.31 2.55 2.56 | 3.68 3.24 3.88
@@ -137,9 +138,9 @@ static int64_t rounded_up(int64_t n, int64_t to)
  *   36 -> 24, 12 x 12, pad 3, 64       - | 3.46 4.02 3.82 | 4.83 4.35 5.19
  *   50 -> 20, 8 x 8, pad 4, 64         - | 3.52 3.96 3.06 | 3.17 3.17 2.59
  *
- * With AVX2 (Zen 3) it and the library take longer by half or more, the first line 1.67 1.71 1.59 | 2.93 3.85 4.25:
- * bench/kernels/NOTES.md. Not calibrated: padding of more than 2, where the library leaves out what is zero; a sample
- * whose tiles the second level does not hold. */
+ * With AVX2 (Zen 3) this row and the library take longer by half or more; the first line is 1.67 1.71 1.59 measured |
+ * 2.93 3.85 4.25 for the fastest other row (bench/kernels/NOTES.md). Two cases have no rule: padding of more than 2,
+ * where the library skips zeros, and samples whose tiles are too large for the second-level cache. */
 double tutti_winograd5_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
 {
     enum { MOST_BYTES = 512 << 10, MOST_PAD = 2 };

@@ -121,7 +121,7 @@ static int describe_preference(const tutti_cublaslt *c, const tutti_cublaslt_pro
 {
     const uint64_t workspace = TUTTI_CUBLASLT_WORKSPACE;
     const int64_t said[] = {w->alignment_b, w->alignment_a, w->alignment_c,
-                            w->alignment_c}; /* in the order of the library's A to D */
+                            w->alignment_c}; /* entries are in the order of the library's matrices A to D */
     int status = c->call.cublasLtMatmulPreferenceCreate(out);
     if (!status)
         status = c->call.cublasLtMatmulPreferenceSetAttribute(*out, TUTTI_CUBLASLT_PREF_WORKSPACE_BYTES, &workspace,

@@ -31,8 +31,8 @@ typedef struct {
     bool rows;              /* the library's form is row-major */
     tutti_cuda_channels in, out;
     tutti_cuda_weights weights;
-    bool copies_in, copies_out, copies_weights; /* values that must be copied, because their form is not the
-                                                 * library's */
+    bool copies_in, copies_out, copies_weights; /* inputs, outputs, weights must be copied, because they do not have the
+                                                 * library's form */
     tutti_layout out_layout, weights_layout;
     size_t at_in, at_weights, at_out, at_columns, at_workspace; /* offsets in scratch */
 } conv;

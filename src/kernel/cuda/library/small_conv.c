@@ -8,7 +8,7 @@
 
 /* These repeat the declarations of small_conv.cu. */
 enum { ROWS = 32, THREADS = 256, COLUMNS = 64, MOST_COLUMNS = 1280, NSIZES = 3, LANES = 4, PARTS = 8 };
-enum { BLOCKS_EACH = 2 /* blocks that a multiprocessor runs at a time */, LEAST_SLAB = 2 * ROWS };
+enum { BLOCKS_EACH = 2 /* blocks that a multiprocessor runs at the same time */, LEAST_SLAB = 2 * ROWS };
 /* filters and positions of a tile, by its size */
 static const int filters_of[NSIZES] = {16, 32, 64}, positions_of[NSIZES] = {64, 32, 32};
 
@@ -78,7 +78,8 @@ static bool is_countable(const tutti_cudnn_shape *s)
            s->out_channels * s->kernel * s->kernel * s->in_channels < INT32_MAX;
 }
 
-/* The library's deterministic f32 convolutions are made for many channels. Times on an H200, 64 samples, in us:
+/* True where our kernels are faster: the library's deterministic f32 convolutions are made for many channels. The
+ * library's microseconds on an H200, 64 samples:
  *
  *                                       weights   data  forward
  *     LeNet, 1 to 20, 5x5                   145     78       14
@@ -88,9 +89,9 @@ static bool is_countable(const tutti_cudnn_shape *s)
  *     ResNet-20, 16 to 32, stride 2         702     42
  *     ResNet-20, 64 of 8x8                   76
  *
- * These are 0.2 to 7 TFLOP/s. AlexNet's 64 to 192 filters of 5x5 reach 20 to 38. So our kernels take all convolutions
- * of few filters, whose tiles the library leaves empty, and those of more filters that have little arithmetic. The
- * library keeps groups, or inputs, that leave half of our least tile empty. */
+ * These are 0.2 to 7 TFLOP/s. With AlexNet's 64 to 192 filters of 5x5 the library reaches 20 to 38 TFLOP/s. So our
+ * kernels take all convolutions of few filters, whose tiles the library leaves empty, and those of more filters that
+ * have little arithmetic. The library keeps groups, or inputs, that leave half of our least tile empty. */
 bool tutti_small_conv_fits(const tutti_cudnn_shape *s, tutti_kernel_pass pass)
 {
     enum { FEW_FILTERS = 32, MORE_FILTERS = 64, LEAST_FILTERS = 8 };
