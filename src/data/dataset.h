@@ -30,7 +30,7 @@ typedef enum {
 typedef enum { TUTTI_HEADER_AUTO, TUTTI_HEADER_YES, TUTTI_HEADER_NO } tutti_header;
 
 typedef struct {
-    const char *set;  /* "digits", "mnist", ... */
+    const char *set;  /* name of the set: "digits", "mnist", ... */
     const char *path; /* folder of files, or NULL */
     uint64_t seed;    /* seed of generated sets */
     /* generated sets: how many to generate (0 = the set's default); sets from files: use only the first samples (0 =
@@ -53,10 +53,10 @@ typedef enum { TUTTI_SPLIT_TRAIN, TUTTI_SPLIT_TEST } tutti_split;
 tutti_status tutti_dataset_open(const tutti_dataset_config *config, tutti_split split, tutti_dataset **out,
                                 tutti_failure *err);
 void tutti_dataset_destroy(tutti_dataset *d);
-/* One block that holds a set of bytes, which all processes of a host can map: a function that returns its bytes (0: the
- * set has none in memory), and a function that writes it. tutti_dataset_open_block opens a set from such a block, with
- * the same config and split that it was written for. The block is borrowed until destroy; a block that does not fit is
- * TUTTI_ERR_DATA. */
+/* A set's samples and labels as one block of memory, which all processes of a host can map. tutti_dataset_block_bytes
+ * returns the block's size (0: the set keeps nothing in memory), tutti_dataset_block_write fills a block, and
+ * tutti_dataset_open_block opens the set from it, with the same config and split. The block is borrowed until destroy;
+ * a block that does not fit is TUTTI_ERR_DATA. */
 size_t tutti_dataset_block_bytes(const tutti_dataset *d);
 void tutti_dataset_block_write(const tutti_dataset *d, void *block);
 tutti_status tutti_dataset_open_block(const tutti_dataset_config *config, tutti_split split, const void *block,

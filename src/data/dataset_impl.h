@@ -23,7 +23,7 @@ struct tutti_dataset {
     bool crop, flip; /* true if samples of this split are cropped, or mirrored */
     double mean[TUTTI_MAX_CHANNELS], std[TUTTI_MAX_CHANNELS];
     bool skip_bad;
-    int64_t nstored;                  /* number of samples; in a set of bytes, sample i is stored sample i % nstored */
+    int64_t nstored;                  /* samples in memory; in a set of bytes, sample i is stored sample i % nstored */
     void *own;                        /* what the set's `open` stores for its `read` */
     char notes[TUTTI_MAX_NOTES];      /* text of tutti_dataset_notes; may be empty */
     char largest_at[TUTTI_MAX_NOTES]; /* text of tutti_dataset_largest_label; may be empty */
@@ -40,7 +40,7 @@ struct tutti_dataset {
 struct tutti_dataset_row {
     const char *name;
     const char *help;
-    double mean[3], std[3]; /* constants of byte / 255, for each channel; a single constant is for all channels */
+    double mean[3], std[3]; /* defaults for byte / 255, by channel; a single number is for all channels */
     const char *files;      /* what data.path must hold; NULL: the set reads no files */
     bool shaped;            /* data.shape and data.classes define a sample */
     bool reshaped;          /* data.shape may change the shape of a sample */

@@ -2,9 +2,10 @@
 /* dataset_table.c: the table of data sets, and what is checked and filled in for all of them. To add a set, write its
  * file, which ends with its row, and add its name to SETS.
  *
- * The constants of a row are part of the set's definition, unless the job gives others. mnist has the usual 0.1307 and
- * 0.3081, cifar10 the usual six, images those of ImageNet; those of digits and shapes were measured over their training
- * samples of seed 1 (tests measure them again). idx, npy and noise map bytes to [-1, 1]; floats are not changed. */
+ * A row's mean and std are part of the set's definition, unless the job gives others. mnist has the usual 0.1307 and
+ * 0.3081, cifar10 the usual six numbers, images the numbers of ImageNet. For digits and shapes both were measured over
+ * the training samples of seed 1 (tests measure them again). idx, npy and noise map bytes to [-1, 1]; floats are not
+ * changed. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -21,7 +21,7 @@ struct tutti_gunzip {
     bool inside; /* true while the reader is inside a member of the file */
     bool over;   /* the file has no more bytes */
     int64_t file_bytes;
-    z_stream stream; /* next_in, avail_in: bytes of `piece` that were not used yet, packed or not */
+    z_stream stream; /* zlib's state; next_in, avail_in: the bytes of `piece` that are still to be read */
     uint8_t piece[PIECE];
 };
 
@@ -40,7 +40,7 @@ static tutti_status fill(tutti_gunzip *g, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* Finds out whether another member begins or the file ends: two bytes tell. */
+/* Finds out, from the next two bytes, whether another member begins or the file ends. */
 static tutti_status begin_member(tutti_gunzip *g, tutti_failure *err)
 {
     z_stream *s = &g->stream;

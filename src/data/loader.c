@@ -28,9 +28,9 @@ typedef struct {
     float *samples;
     int32_t *labels;
     int64_t ndone;       /* parts of the batch that are done */
-    int64_t step, first; /* the samples that the batch has, as in tutti_batch */
+    int64_t step, first; /* the batch's step, and the place of its first sample, as in tutti_batch */
     int64_t began_ns, filled_ns;
-    int64_t failed_at;     /* first sample that ends the run; n = none */
+    int64_t failed_at;     /* index of the first sample in the batch whose failure ends the run; n = none */
     tutti_failure failure; /* why sample `failed_at` could not be read */
     int64_t nreplaced, replaced_at;
     tutti_failure why; /* why sample `replaced_at`, the first replaced sample, could not be read */
@@ -38,7 +38,7 @@ typedef struct {
 
 struct tutti_loader {
     tutti_loader_config c;
-    int64_t sample_floats, nparts; /* floats of one sample; parts (tickets) of one batch */
+    int64_t sample_floats, nparts; /* number of floats in a sample; number of parts (tickets) of a batch */
     slot ring[NSLOTS];
     pthread_t *threads;
     int nstarted;
@@ -50,7 +50,7 @@ struct tutti_loader {
     bool stopping;
 };
 
-/* Result of one thread for its part of a batch. */
+/* Outcome of one thread's part of a batch: which samples it could not read. */
 typedef struct {
     int64_t began_ns, ended_ns;
     int64_t failed_at, nreplaced, replaced_at;

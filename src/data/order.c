@@ -6,7 +6,7 @@
 #include "../base/rng.h"
 #include "dataset.h"
 
-enum { NROUNDS = 8 }; /* small sets mix worst: 8 rounds, where 4 would be enough for 60,000 samples */
+enum { NROUNDS = 8 }; /* rounds of the network: small sets need 8 to mix well; 4 would be enough for 60,000 samples */
 
 /* splitmix64's finaliser: each bit of the result depends on all of v. */
 static uint64_t mixed(uint64_t v)
@@ -16,7 +16,8 @@ static uint64_t mixed(uint64_t v)
     return v ^ (v >> 31);
 }
 
-/* The halves have bits / 2 and bits - bits / 2 bits; rounds change them in turn, so an odd number of bits works too. */
+/* Permutes v, a number of `bits` bits. Its halves have bits / 2 and bits - bits / 2 bits, and rounds change them in
+ * turn, so an odd number of bits works, too. */
 static uint64_t permuted(uint64_t v, int bits, const uint64_t key[NROUNDS])
 {
     int low = bits / 2;

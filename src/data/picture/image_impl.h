@@ -23,7 +23,7 @@ typedef struct {
 struct tutti_image {
     const char *name;
     const uint8_t *bytes;
-    size_t nbytes, at; /* at: bytes read so far (PNG) */
+    size_t nbytes, at; /* size of the file; at: how many of its bytes were read so far (PNG) */
     int width, height;
     bool is_png;
     uint8_t *rows; /* decoded pixels, grown as needed */

@@ -17,7 +17,7 @@
 enum {
     MARGIN = 4,
     MAX_SCANS = 200,
-    PIXELS_A_BYTE = 512 /* one bit for a block of 64 pixels is the densest encoding */
+    PIXELS_A_BYTE = 512 /* the most pixels for a byte of the file: the densest encoding has one bit for a block of 64 */
 };
 
 static void leave(j_common_ptr c)
@@ -90,7 +90,7 @@ tutti_status tutti_jpeg_open(tutti_image *im, tutti_failure *err)
 {
     struct jpeg_decompress_struct *j = &im->jpeg;
     if (setjmp(im->jpeg_errors.back)) return refused(im, err);
-    jpeg_abort_decompress(j); /* drops what an earlier picture left */
+    jpeg_abort_decompress(j); /* drops the state that an earlier picture left */
     jpeg_mem_src(j, im->bytes, im->nbytes);
     jpeg_read_header(j, TRUE);
     im->width = (int)j->image_width;
@@ -130,7 +130,7 @@ static void axis_cover(const tutti_axis *a, int *first, int *end)
     if (*end > a->hi) *end = a->hi;
 }
 
-/* Returns a * b / 255, rounded as Pillow does. */
+/* Returns a * b / 255, rounded as Pillow rounds it. */
 static int product_of(int a, int b)
 {
     const int t = a * b + 128;
@@ -160,7 +160,7 @@ static void rows_read(tutti_image *im, int y, int end, int64_t stride)
     }
 }
 
-/* False for a file that was cut: it has no end-of-image marker behind what was read. */
+/* False for a file that was cut: it has no end-of-image marker behind the bytes that were read. */
 static bool goes_on_to_its_end(const tutti_image *im)
 {
     const uint8_t *first = im->bytes + position(im), *at = im->bytes + im->nbytes;

@@ -15,7 +15,7 @@
 enum { MAX_FILE = 1 << 28 };
 
 struct tutti_pictures {
-    tutti_dataset *set; /* the set that pictures are read for, without its samples */
+    tutti_dataset *set; /* the set whose samples the pictures become; it is open without samples */
     void *reader;       /* reader, if the set has read_picture */
     tutti_image *image; /* decoder, if the set has no read_picture */
     uint8_t *bytes;     /* bytes of the current file */

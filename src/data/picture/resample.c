@@ -20,7 +20,7 @@ typedef struct {
 
 struct tutti_resampler {
     axis_taps x, y;
-    float *row; /* a row of input columns, three floats for each */
+    float *row; /* one row of the input after resampling along y: three floats a column */
     size_t row_room;
 };
 

@@ -17,7 +17,7 @@ typedef struct {
  * bytes beyond a row and writes the same number of floats beyond sum. */
 void tutti_resample_rows(const uint8_t *rows, int64_t stride, const float *weight, int n, int64_t columns, float *sum);
 
-/* Where a line of three planes is written, with the values sum * scale[c] + shift[c]. */
+/* Where a line of the output is written, in three planes; channel c gets the values sum * scale[c] + shift[c]. */
 typedef struct {
     float *line;
     int64_t plane; /* floats from one plane to the next */

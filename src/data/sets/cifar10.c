@@ -23,7 +23,7 @@ enum { SIDE = 32, BYTES = 3 * SIDE * SIDE, NCLASSES = 10, NBATCHES = 5, MAX_FILE
 /* The form of one of the three sets. */
 typedef struct {
     const char *name, *inner; /* inner: name of the folder in the archive */
-    int nlabels, label_at;    /* bytes of a record before its pixels; index of the label byte that counts */
+    int nlabels, label_at;    /* label bytes of a record, before its pixels; index of the label byte that is used */
     const char *names;        /* the archive's file with names of classes */
 } form;
 static const form ten = {"cifar10", "cifar-10-batches-bin", 1, 0, "batches.meta.txt"},
@@ -137,7 +137,7 @@ static tutti_status add_file(const form *f, tutti_dataset *d, const char *path, 
     return st;
 }
 
-/* Notes a number of files other than the archive's, or a missing number between two. */
+/* Adds a note if there are more or fewer files than in the archive, or if a number between two files is missing. */
 static void note(tutti_dataset *d, const tutti_names *files)
 {
     char words[TUTTI_MAX_NOTES];
@@ -255,7 +255,7 @@ const tutti_dataset_row tutti_dataset_cifar10 = {
     .read_class_names = read_ten_names,
 };
 
-/* The usual constants, measured over the training pixels. */
+/* Mean and std are the usual numbers, measured over the training pixels. */
 const tutti_dataset_row tutti_dataset_cifar100 = {
     .name = "cifar100",
     .help = "CIFAR-100's binary files in the folder data.path, 100 classes",

@@ -23,7 +23,7 @@ static inline int64_t tutti_dice_below(tutti_dice *d, int64_t n)
     return (int64_t)(((uint64_t)tutti_dice_word(d) * (uint64_t)n) >> 32);
 }
 
-/* Returns a triangularly distributed number in -half .. half: small values are common, large ones rare. */
+/* Returns a triangularly distributed number in -half .. half: numbers near 0 are common, numbers near the ends rare. */
 static inline int64_t tutti_dice_spread(tutti_dice *d, int64_t half)
 {
     return tutti_dice_below(d, half + 1) + tutti_dice_below(d, half + 1) - half;

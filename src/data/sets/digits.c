@@ -19,15 +19,15 @@ enum {
     /* Differences between people: half widths of triangular distributions. Tuned with PyTorch on the sets of seed 1
      * (SGD 0.01, momentum 0.9, batch 64, cosine, three epochs): LeNet reaches 99.4 %, a linear model 84.1 %. */
     JITTER = 15 * 128,      /* jitter of a pen point, Q8 template units */
-    SLANT = ONE * 55 / 100, /* shear around SLANT_MEAN */
+    SLANT = ONE * 55 / 100, /* shear, around SLANT_MEAN, Q16 */
     SLANT_MEAN = ONE / 10,
     TURN = ONE * 34 / 100,      /* greatest rotation, radians in Q16 */
-    SIZE_MEAN = ONE * 21 / 100, /* pixels in a template unit */
+    SIZE_MEAN = ONE * 21 / 100, /* mean size: pixels in a template unit, Q16 */
     SIZE = ONE * 4 / 100,
-    WIDTH = ONE * 25 / 100, /* width relative to height */
+    WIDTH = ONE * 25 / 100, /* change of width relative to height, Q16 */
     BEND = 820,             /* displacement of a grid node, Q8 pixels */
     SHIFT = 3 * 256,        /* how far a digit is moved from the middle, Q8 pixels */
-    NIB_MIN = 150,          /* half width of the pen, Q8 pixels */
+    NIB_MIN = 150,          /* least half width of the pen, Q8 pixels */
     NIB_RANGE = 240,
     GRAIN = 28, /* greatest grain, grey levels */
 };
@@ -110,7 +110,7 @@ static void curve_place(tutti_dice *d, curve *c)
     }
 }
 
-/* t*t*(3 - 2t) for t in 0..256: joins the cells of the field without a kink. */
+/* Returns t*t*(3 - 2t) for t in 0..256 (= 1): interpolates between nodes of the field without a kink. */
 static int64_t ease(int64_t t)
 {
     return t * t * (768 - 2 * t) / 65536;

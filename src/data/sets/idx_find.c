@@ -35,8 +35,8 @@ static bool is_packed(const char *name)
     return n > 3 && !strcmp(name + n - 3, ".gz");
 }
 
-/* The names in a folder that have the form of an IDX file's name, in the order of preference: without a prefix,
- * unpacked, by bytes. Two characters in front of each name make this order when the names are sorted. */
+/* Number of characters that are put in front of each name in a list of IDX files, so that sorting the list gives the
+ * order of preference: names without a prefix first, then unpacked files, then by bytes. */
 enum { SIGNS = 2 };
 static int by_bytes(const void *a, const void *b)
 {
@@ -59,7 +59,7 @@ static void list_files(const char *folder, const char *split, const char *what, 
 }
 
 typedef struct {
-    const char *folder, *prefix; /* prefix: the only prefix that counts, or NULL */
+    const char *folder, *prefix; /* where to look; prefix: the only prefix that a file may have, NULL = any */
     const char *split, *what;
 } wish;
 

@@ -43,7 +43,8 @@ static bool is_picture(const char *name)
     return is_among(ending_of(name), endings, 3);
 }
 
-/* True for other endings that torchvision takes; for these Pillow looks at the file's content. */
+/* True for the endings beside .jpg, .jpeg and .png that torchvision accepts; then the file's content decides, as in
+ * Pillow. */
 static bool may_hold_picture(const char *name)
 {
     static const char *const endings[] = {".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp"};
@@ -126,7 +127,8 @@ typedef struct {
 
 typedef enum { ENTRY_FILE, ENTRY_FOLDER, ENTRY_GONE, ENTRY_OTHER } entry_kind;
 
-/* path: of the entry. The file system is asked only if the folder does not give the kind. */
+/* Returns the kind of an entry. path: the entry's path; the file system is asked only if the folder does not say the
+ * kind. */
 static entry_kind kind_of(const struct dirent *e, const char *path)
 {
     struct stat info;

@@ -36,7 +36,7 @@ typedef struct {
     char **classes; /* names of the classes, sorted */
     int nclasses;
     tutti_strbuf names; /* names of the files, each ended by '\0' */
-    int64_t *name_at;   /* per picture: where its name begins */
+    int64_t *name_at;   /* per picture: offset in `names` at which its name begins */
     int32_t *labels;
     int64_t nfiles, room;
     int nfound; /* number of classes that have a folder in top */
@@ -57,7 +57,7 @@ tutti_status tutti_image_folder_walk(const char *path, bool bare, tutti_names *o
 /* Returns only the names of the classes. */
 tutti_status tutti_image_folder_classes(const char *path, tutti_names *out, tutti_failure *err);
 
-/* Reads a whole file into *bytes, which grows as needed; the caller frees it. */
+/* Reads a whole file of at most `most` bytes into *bytes, which grows as needed; the caller frees it. */
 tutti_status tutti_image_file_read(const char *path, int64_t most, uint8_t **bytes, size_t *room, size_t *nbytes,
                                    tutti_failure *err);
 

@@ -98,7 +98,7 @@ static tutti_axis axis_crop(int begin, int length, int out)
     return (tutti_axis){begin, begin + length, begin, begin + length, out};
 }
 
-/* Returns the largest box in the middle whose ratio is allowed. */
+/* Returns the box that is used if no drawn box fits: the largest one in the middle whose ratio of sides is allowed. */
 static tutti_view view_fallback(int width, int height, int size)
 {
     const int w = width * 3 > height * 4 ? (height * 4 + 1) / 3 : width;

@@ -15,7 +15,7 @@
 enum {
     SIDE = TUTTI_SHAPE_SIDE,
     PIXELS = SIDE * SIDE,
-    SUB = 4,          /* lines in each pixel */
+    SUB = 4,          /* lines in each pixel at which the outline is sampled */
     FULL = SUB * 256, /* coverage of a pixel that lies fully inside */
     MAX_POINTS = 48,  /* most points of an outline; the longest outline, the ring, has 36 */
     ONE = 65536,      /* 1 in Q16 */
@@ -28,7 +28,7 @@ enum {
     STROKES_BEHIND = 4,         /* greatest number of strokes behind the shape */
     STROKES_IN_FRONT = 2,       /* greatest number of strokes in front of the shape */
     STROKE_WIDTH = 3 * 256 / 2, /* greatest width of a stroke, Q8 pixels */
-    CELL = 8,                   /* cells of the coarse background, pixels */
+    CELL = 8,                   /* side of a cell of the coarse background, pixels */
     ROUGH = 75,                 /* roughness of the coarse background, levels for each channel */
     GRAIN = 70,                 /* greatest grain, levels */
 };
@@ -102,7 +102,7 @@ static void fill(canvas *c, const outline *o, colour paint)
 
 /* ---- background ---- */
 
-/* t*t*(3 - 2t) for t in 0..256 */
+/* Returns t*t*(3 - 2t) for t in 0..256 (= 1): interpolates between nodes without a kink. */
 static int64_t ease(int64_t t)
 {
     return t * t * (768 - 2 * t) / 65536;

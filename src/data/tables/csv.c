@@ -25,7 +25,7 @@ typedef struct {
     const tutti_dataset_config *config;
     tutti_gunzip *file;
     const char *path;
-    char *piece; /* bytes that were read; [at, n) are not used yet */
+    char *piece; /* bytes read from the file; those at [at, n) are still to be parsed */
     int64_t at, n;
     tutti_strbuf text; /* text of the current line */
     int64_t line;      /* number of the current line, from 1 */

@@ -160,7 +160,7 @@ static void say_element(const void *file, int64_t i, tutti_strbuf *words)
     tutti_strbuf_printf(words, "element %" PRId64, i);
 }
 
-/* A function that is called for each chunk of whole elements. */
+/* A function that gets each chunk of an array's data, cut at whole elements. */
 typedef tutti_status taker(const reader *r, const array *a, const uint8_t *bytes, int64_t first, int64_t n,
                            tutti_dataset *d);
 static tutti_status take_all(const reader *r, const array *a, int64_t count, taker *take, tutti_dataset *d)
