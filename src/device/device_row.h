@@ -45,7 +45,7 @@ typedef struct {
 
 typedef struct tutti_device tutti_device;
 
-/* Kinds of devices: the column of a table of work that a device takes. */
+/* Kinds of devices. Each kind has its own tables of work (tutti_queue_work). */
 typedef enum { TUTTI_DEVICE_CPU, TUTTI_DEVICE_CUDA, TUTTI_NDEVICE_KINDS } tutti_device_kind;
 
 /* One kind of work, as one kind of device does it. */
@@ -55,7 +55,8 @@ typedef struct {
      * step, when the work runs (on the CPU: inside args). Code that is recorded once and replayed must read that part
      * from there. */
     void (*run)(const tutti_device *d, const void *args, const void *varying);
-    size_t nbytes, varying_at, varying_bytes; /* bytes of the arguments; varying_bytes is 0 if none of them changes */
+    size_t nbytes, varying_at, varying_bytes; /* nbytes: of the arguments; varying_at, varying_bytes: offset and size of
+                                               * the part that changes, 0 bytes if none does */
 } tutti_queue_work;
 
 enum { TUTTI_DEVICE_HANDLE = 64 }; /* bytes of a handle by which another process opens memory */
@@ -116,8 +117,9 @@ struct tutti_device {
     /* Copies a few numbers of the device's memory to `to`, for the host. */
     void (*look)(const tutti_device *d, void *to, const void *from, size_t nbytes);
     /* Lends memory to loops of the host that are no part of a step: drawing, reading and writing weights. Only the host
-     * uses it until it gives it back; if it is not changed, nothing is written back. The CPU lends the memory itself; a
-     * device that must make a copy ends the process if there is no memory for one, as tutti_alloc does. */
+     * uses the memory until the host gives it back; if the host did not change it, nothing is written back. The CPU
+     * lends the memory itself; a device that must make a copy ends the process if there is no memory for one, as
+     * tutti_alloc does. */
     void *(*borrow)(const tutti_device *d, const void *at, size_t nbytes);
     void (*give_back)(const tutti_device *d, const void *at, void *borrowed, size_t nbytes, bool changed);
 };

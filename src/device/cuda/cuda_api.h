@@ -37,7 +37,7 @@ typedef struct {
     char bytes[64];
 } tutti_cu_ipc_handle;
 
-/* NAME(suffixed symbol, parameters) */
+/* the list of the driver's functions, each as _(symbol with its version suffix, parameters) */
 #define TUTTI_CUDA_DRIVER_FUNCTIONS(_)                                                                                 \
     _(cuInit, (unsigned flags))                                                                                        \
     _(cuDriverGetVersion, (int *version))                                                                              \
@@ -100,7 +100,7 @@ typedef struct {
     _(nvrtcGetPTX, (void *program, char *ptx))                                                                         \
     _(nvrtcDestroyProgram, (void **program))
 
-#define TUTTI_CUDA_POINTER(name, parameters) int(*name) parameters; /* returns a tutti_cu_result */
+#define TUTTI_CUDA_POINTER(name, parameters) int(*name) parameters; /* a function: returns a tutti_cu_result */
 typedef struct {
     TUTTI_CUDA_DRIVER_FUNCTIONS(TUTTI_CUDA_POINTER)
 } tutti_cuda_driver;
@@ -108,7 +108,8 @@ typedef struct {
     TUTTI_NVRTC_FUNCTIONS(TUTTI_CUDA_POINTER)
 } tutti_nvrtc;
 
-/* Each opens its library if it is found; TUTTI_ERR_FAILED says what is missing. */
+/* Open the driver's library, or NVRTC's, and fill in the table of its functions. TUTTI_ERR_FAILED says what is
+ * missing. */
 tutti_status tutti_cuda_driver_open(tutti_cuda_driver *out, tutti_failure *err);
 tutti_status tutti_nvrtc_open(tutti_nvrtc *out, tutti_failure *err);
 

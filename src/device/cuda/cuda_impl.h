@@ -23,8 +23,8 @@ typedef struct {
     char *base;
     size_t nbytes;
     bool is_host;   /* pages of the host, registered with the driver */
-    bool is_alien;  /* registered by other code of this process */
-    bool is_opened; /* opened from another process */
+    bool is_alien;  /* host pages that other code of this process has registered with the driver */
+    bool is_opened; /* the card's memory that belongs to another process and was opened here */
 } tutti_cuda_range;
 
 typedef struct {
@@ -39,7 +39,7 @@ typedef struct {
 
 typedef struct tutti_cuda_queue tutti_cuda_queue;
 
-/* The kernels of loops.cu that are launched here. */
+/* Handles of the kernels in loops.cu. */
 typedef struct {
     tutti_cuda_function sum_f32, sum, divide, convert;
 } tutti_cuda_loops;

@@ -25,8 +25,8 @@ enum { MOST_FILES = 3, PATH_BYTES = 512 };
 typedef struct {
     const char *name, *package;    /* such as "cudnn"; the PyPI package that contains it */
     const char *files[MOST_FILES]; /* file names, newest version first */
-    const char *beside;            /* a pattern of files in the library's folder that it opens later by bare names;
-                                    * NULL: none */
+    const char *beside;            /* pattern of files beside it that the library opens later by bare names; NULL:
+                                    * none */
     bool is_driver;
 } library;
 
@@ -45,8 +45,8 @@ typedef struct {
     char *path;         /* path of the library that was found, of PATH_BYTES bytes */
 } search;
 
-/* Opens the files that this library opens by a bare name later. They lie in its own folder. The loader does not look
- * there, but it knows the files that are open already. */
+/* Opens the files that this library opens by a bare name later. These files lie in the library's folder. The loader
+ * does not look there, but it knows the files that are open already. */
 static void open_beside(const library *what, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -105,8 +105,7 @@ static bool open_in_each(search *s, const char *folders)
 
 static bool open_in_python(search *s, const char *prefix)
 {
-    static const char *const folders[] = {"cu1*", "*"}; /* folders of CUDA 13's packages; those of older packages, and
-                                                         * of cuDNN's */
+    static const char *const folders[] = {"cu1*", "*"}; /* of CUDA 13's packages; of older ones and cuDNN's */
     char folder[PATH_BYTES];
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
         snprintf(folder, sizeof folder, "%.400s/lib/python3*/site-packages/nvidia/%s/lib", prefix, folders[i]);

@@ -22,8 +22,7 @@ enum { MOST_SEQUENCES = 512, SLOT = 16 };
 
 typedef struct {
     const tutti_queue_work *work;
-    size_t args, varying; /* offsets of the item's arguments in the sequence's bytes, and of its varying part in the
-                           * block */
+    size_t args, varying; /* offsets of the item's arguments (in the sequence) and of its varying part (in the block) */
 } item;
 
 /* A sequence: the work that was launched between two waits. */
@@ -44,7 +43,7 @@ typedef struct {
     char *pinned; /* the block of varying parts, on the host and on the device */
     tutti_cu_at block;
     uint64_t used;   /* time of the queue's clock at its last use */
-    uint64_t number; /* number of the last event in the sequence */
+    uint64_t number; /* number of its last event: once `done` has reached it, the block may be written again */
 } recorded;
 
 struct tutti_cuda_queue {
@@ -227,7 +226,7 @@ static void *record(tutti_cuda *c, recorded *r)
 static void replay(tutti_cuda *c, recorded *r)
 {
     tutti_cuda_queue *q = c->queue;
-    if (r->number > q->done) wait_for_stream(c); /* an earlier replay may still read this sequence's block */
+    if (r->number > q->done) wait_for_stream(c); /* an earlier replay may still read this block of varying parts */
     if (r->like.nvarying) memcpy(r->pinned, q->now.varying, r->like.nvarying);
     TUTTI_CUDA(c, cuGraphLaunch, r->graph, c->stream);
 }
