@@ -9,7 +9,7 @@
 
 typedef struct {
     const char *key, *words;
-    bool may_be_absent; /* if the part's time is exactly 0, the run has no such part */
+    bool may_be_absent; /* the part is left out of the table if its time is exactly 0: the run had no such work */
 } cost_row;
 
 static const cost_row rows[] = {

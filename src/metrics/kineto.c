@@ -22,7 +22,7 @@ typedef struct {
     span_kind kind;
     const char *name; /* name of a module without "nn.Module: " */
     double begin_us, us;
-    int64_t thread, sequence; /* sequence -1 = none */
+    int64_t thread, sequence; /* thread of the span; sequence number of its autograd node, -1 = none */
     int64_t bytes;            /* for an operator: bytes of its parameters */
     int owner;                /* for an operator: its layer; -1: outside all modules */
 } span;
@@ -36,14 +36,14 @@ typedef struct {
     tutti_layer_trace *out;
     double *first_us; /* per layer: when its first operator began */
     bool *is_sized;
-    int *nspans_of; /* per layer: number of operators */
+    int *nspans_of; /* per layer: number of operator spans */
 } reader;
 
 /* --- which inputs of an operator are parameters --- */
 
 static const struct {
     const char *operator;
-    int first, last; /* which inputs are parameters; first -1: the shapes do not tell */
+    int first, last; /* indices of the inputs that are parameters; first -1: shapes do not show which are */
 } parameters[] = {
     {"aten::conv1d", 1, 2},
     {"aten::conv2d", 1, 2},

@@ -30,7 +30,7 @@ tutti_status tutti_metrics_open(const char *path, int64_t last_step, tutti_metri
 /* Writes one line; `event` is the value of "ev". Fails if the file was removed, renamed or replaced meanwhile. */
 tutti_status tutti_metrics_write(tutti_metrics *m, const char *event, const tutti_metric *metrics, int n,
                                  tutti_failure *err);
-/* Makes sure that what was written lasts. */
+/* Waits until all written lines are on the disk (fsync). */
 tutti_status tutti_metrics_sync(tutti_metrics *m, tutti_failure *err);
 void tutti_metrics_close(tutti_metrics *m); /* NULL is accepted */
 
@@ -113,11 +113,12 @@ typedef struct {
     double comm_ms, step_ms;   /* sums over all lines of steps */
     double cost[TUTTI_NCOSTS]; /* seconds of each part, over all processes of the run */
     int nranks;                /* ranks of the last process that ended; 0 = none has ended */
-    /* step of the last line; step of the last line that reports an end, by a signal or not; -1 = none */
+    /* last_step: step of the last line; end_step: step of the last line that reports an end, by a signal or not; -1 =
+     * none */
     int64_t last_step, end_step;
     char weights[32];
     bool has_ended; /* the run ended with its last step, not by a signal */
-    /* has_diverged: loss or weights became infinite or NaN; ended_so: this ended the run */
+    /* has_diverged: loss or weights became infinite or NaN; ended_so: the run ended because it diverged */
     bool has_diverged, ended_so;
     int64_t diverged_step; /* the step at which the run diverged */
     double seconds;        /* seconds in the last line of a test that has them */

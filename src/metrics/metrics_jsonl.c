@@ -22,7 +22,8 @@ struct tutti_metrics {
 
 static const size_t MAX_METRICS_BYTES = (size_t)1 << 32;
 
-/* True if a line stays in the file when a run is resumed. Lines without a step (this version writes none) are kept. */
+/* True if a line stays in the file when a run is resumed after last_step. A line without a step stays (this version
+ * writes no such line). */
 static bool keeps(const char *line, size_t nbytes, int64_t last_step)
 {
     cJSON *root = tutti_json_parse(line, nbytes);

@@ -19,14 +19,15 @@
 
 enum { MAX_METRICS_BYTES = 1 << 30 };
 
-/* The state of the run's clock. */
+/* State of reading: sums over the processes of the run, because times and bytes begin at 0 in each process. */
 typedef struct {
     tutti_run_lines *r;
     double before;     /* seconds of the run's earlier processes */
     int64_t told_step; /* step of the last line that had `seconds` */
     double step_s;     /* seconds of a step, from the last line */
     double bytes, bytes_before;
-    /* first step of this process; step of the last line with `bytes`; steps of earlier processes after such a line */
+    /* first_step: of this process; bytes_step: of the last line with `bytes`; untold_steps: steps of earlier processes
+     * that came after their last such line */
     int64_t first_step, bytes_step, untold_steps;
 } reader;
 

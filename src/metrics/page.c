@@ -72,7 +72,7 @@ void tutti_page_close(tutti_page *p)
 static void add_text(tutti_page *p, const char *format, va_list values)
 {
     tutti_strbuf text = {0};
-    tutti_strbuf_puts(&text, ""); /* an empty format would leave the text NULL */
+    tutti_strbuf_puts(&text, ""); /* makes the text "" instead of NULL if the format is empty */
     tutti_strbuf_vprintf(&text, format, values);
     tutti_svg_escape(text.text, p->out);
     tutti_strbuf_release(&text);

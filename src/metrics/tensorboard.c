@@ -20,7 +20,7 @@ enum { WIRE_VARINT = 0, WIRE_8 = 1, WIRE_BYTES = 2, WIRE_4 = 5 };
 enum { EVENT_WALL_TIME = 1, EVENT_STEP = 2, EVENT_FILE_VERSION = 3, EVENT_SUMMARY = 5, EVENT_SESSION_LOG = 7 };
 enum { SUMMARY_VALUE = 1, VALUE_TAG = 1, VALUE_SIMPLE = 2, SESSION_STATUS = 1, SESSION_START = 1 };
 
-static const long long LATEST = 9999999999; /* ten digits: so names sort by their times */
+static const long long LATEST = 9999999999; /* ten digits: with this length, names of files sort by time */
 static const char prefix[] = "events.out.tfevents.";
 
 /* ---- protobuf ---- */

@@ -53,7 +53,7 @@ double tutti_step_spread_quantile(const tutti_step_spread *s, double at);
  * Reading what was printed gives the same rows. Threads: owner. */
 
 typedef struct {
-    const char *name; /* name of the layer, without blanks, unique */
+    const char *name; /* name of the layer: unique, without blanks */
     double forward_us, backward_us, comm_us;
     int64_t size_bytes;
 } tutti_layer_cost;
@@ -119,7 +119,7 @@ static_assert(sizeof(tutti_span) == 24, "spans travel between ranks as they are"
 
 typedef struct {
     tutti_span *spans;
-    int64_t n, capacity, dropped; /* dropped: spans for which there was no room */
+    int64_t n, capacity, dropped; /* n: recorded spans; capacity: room; dropped: spans for which there was no room */
 } tutti_spans;
 
 void tutti_spans_init(tutti_spans *s, int64_t capacity);
@@ -140,7 +140,7 @@ typedef enum { TUTTI_TRACK_COMPUTE, TUTTI_TRACK_EXCHANGE, TUTTI_TRACK_LOADER, TU
 typedef struct {
     const char *name;
     tutti_track track;
-    bool numbered; /* the step is part of the name: "ProfilerStep#7" */
+    bool numbered; /* the step is appended to the name: "ProfilerStep#7" */
     /* the collective of an exchange, as schedules name it (NULL = nothing is exchanged), and its algorithm */
     const char *collective, *algorithm;
     const char *type;                  /* type of the elements, as tutti_dtype_name writes it */

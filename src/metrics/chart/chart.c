@@ -58,7 +58,7 @@ static void take_panel_range(const tutti_chart_panel *panel, frame *f, double *x
     if (f->y0 > 0 && f->y0 < f->y1 / 2) f->y0 = 0;
     if (f->y1 >= f->y0 && f->y1 - f->y0 < panel->least_range) f->y0 = f->y1 - panel->least_range;
     widen(&f->y0, &f->y1);
-    for (int again = 0; again < 2; again++) { /* once more, because a wider range may need longer steps */
+    for (int again = 0; again < 2; again++) { /* twice: rounding widens the range, which may need longer steps */
         const double step = tutti_svg_tick_step(f->y1 - f->y0, 5);
         f->y0 = floor(f->y0 / step + 1e-9) * step;
         f->y1 = ceil(f->y1 / step - 1e-9) * step;
@@ -125,7 +125,7 @@ static void draw_axes(const frame *f, const char *title, bool numbers_below, tut
     tutti_svg_text(f->left, f->top - 8, "class=\"title\"", title, out);
 }
 
-/* Draws one lowest and one highest point in each pixel column. */
+/* Draws a line through the lowest and the highest point of each pixel column. */
 static void draw_line(const frame *f, const tutti_chart_series *s, tutti_strbuf *out)
 {
     int column = -1;
@@ -250,7 +250,7 @@ static void draw_band(const frame *f, const tutti_chart_band *b, int index, tutt
 /* Sets the range to powers of ten times 1, 2 or 5, around all values above 0. */
 static void take_powers(const tutti_chart_series *all, int n, frame *f)
 {
-    static const double digits[] = {0, 0.30102999566398120, 0.69897000433601880, 1}; /* logarithms of 1, 2, 5, 10 */
+    static const double digits[] = {0, 0.30102999566398120, 0.69897000433601880, 1}; /* log10 of 1, 2, 5, 10 */
     double low = INFINITY, high = -INFINITY;
     for (int s = 0; s < n; s++)
         for (int i = 0; i < all[s].n; i++) {

@@ -26,7 +26,7 @@ typedef struct {
     const char *title; /* title of the y axis */
     const tutti_chart_series *series;
     int nseries;
-    double least_range; /* the y axis covers at least this range below its top; 0 = the range of the values */
+    double least_range; /* least length of the y axis, in its unit; 0 = as long as the values need */
     int height;         /* height of the panel in pixels; 0 = 250 */
 } tutti_chart_panel;
 
@@ -194,7 +194,7 @@ typedef struct {
 
 typedef struct {
     const char *title;
-    const double *bytes; /* nsizes sizes, ascending, above 0 */
+    const double *bytes; /* the nsizes sizes on the x axis, in bytes, ascending, above 0 */
     int nsizes;
     const tutti_times_curve *curves; /* the curves; the legend lists them from the slowest at the largest size to the
                                       * fastest */

@@ -9,7 +9,7 @@
 #include "chart.h"
 
 typedef struct {
-    bool all; /* true if all classes are shown; false: a last column has all predictions of other classes */
+    bool all; /* true if all classes are shown; false: a last column counts the predictions of all other classes */
     int n, class_number[TUTTI_CONFUSION_ALL];
 } tutti_confusion_shown;
 

@@ -44,7 +44,7 @@ static double at_y(const frame *f, double y)
     return f->bottom - (y - f->y0) * f->scale_y;
 }
 
-/* Returns the index of the point, among n, that is shown as number i of m. */
+/* Picks m of n points evenly: returns the index of the i-th picked point. */
 static int pick(int i, int m, int n)
 {
     return m < 2 ? n - 1 : (int)((int64_t)i * (n - 1) / (m - 1));
@@ -111,7 +111,7 @@ static void animate(const char *attribute, const frame *f, double (*place)(const
     tutti_strbuf_puts(out, "\"/>");
 }
 
-/* A pale dot marks where the path ends, and another dot moves along to that place. */
+/* Draws a pale dot where the path ends, and another dot that moves along the path to that place. */
 static void draw_dot(const frame *f, int i, const tutti_chart_way *w, tutti_strbuf *out)
 {
     const double x = at_x(f, w->x[w->n - 1]), y = at_y(f, w->y[w->n - 1]);
@@ -134,7 +134,7 @@ static void take(double *low, double *high, const double *values, int n)
     }
 }
 
-/* A unit is as long across as up, so that distances in the plane are true. */
+/* Returns the frame of the plane. A unit has the same length on both axes, so that distances in the plane are true. */
 static frame frame_of_plane(const tutti_chart_way *ways, int n)
 {
     const double width = WIDTH - LEFT - RIGHT;
