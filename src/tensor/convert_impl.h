@@ -9,7 +9,7 @@
 #include "convert_one.h"
 #include "isa.h"
 
-/* Indices of the two arrays in each row. */
+/* Indices, in a row's arrays of loops, of the loops for bf16 and for f16. */
 enum { TUTTI_CONVERT_BF16, TUTTI_CONVERT_F16, TUTTI_NCONVERT };
 
 /* Sums of 16-bit vectors in f32: like tutti_elementwise_call, with a stack of TUTTI_SUM_BLOCK floats for each waiting

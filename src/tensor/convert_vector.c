@@ -84,9 +84,8 @@ static void add_f16(uint16_t *y, const uint16_t *x, int64_t n)
 
 /* --- sums --- */
 
-enum {
-    AT_ONCE = WIDTH < 8 ? 8 : TUTTI_SUM_BLOCK / WIDTH
-}; /* vectors that are summed at once: plain C has sixteen registers, which inputs need too */
+/* vectors that are summed at once; few in plain C, which has sixteen registers for sums and inputs */
+enum { AT_ONCE = WIDTH < 8 ? 8 : TUTTI_SUM_BLOCK / WIDTH };
 
 /* Sums one element in plain C. */
 INLINE float sum_one(const tutti_halves_call *c, int64_t at, float (*one)(uint16_t))

@@ -67,7 +67,8 @@ INLINE int64_t run_vectors(const tutti_elementwise_call *c, int64_t i, int count
     return i;
 }
 
-/* outputs[0] is aligned at i; outputs that are not aligned take ordinary stores. */
+/* Sums from element i on, where outputs[0] is aligned, with streaming stores; other outputs get ordinary stores if they
+ * are not aligned there. */
 INLINE int64_t run_streaming(const tutti_elementwise_call *c, int64_t i)
 {
     enum { COUNT = TUTTI_ELEMENTWISE_BLOCK / WIDTH };
@@ -98,8 +99,9 @@ static void run_reduce(const tutti_elementwise_call *c)
         i = run_vectors(c, i, TUTTI_ELEMENTWISE_BLOCK / WIDTH);
     }
     i = run_vectors(c, i, 1);
-    /* The compiler clears upper halves before a return, but not before the jump that the call below becomes. Left
-     * dirty, they slow all scalar code that follows, the update of the weights sevenfold. */
+    /* The compiler clears the upper halves of vector registers before a return, but not before a tail call, which it
+     * makes of the call below. Without clearing, all scalar code that follows is slow: the update of the weights takes
+     * seven times as long. */
     leave_vectors();
     run_ones(c, i, c->n);
 }

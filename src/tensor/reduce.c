@@ -19,7 +19,8 @@
 
 TUTTI_ISA_TABLE(tutti_reduce_row, tutti_reduce);
 
-enum { BLOCK_BYTES = 2048, STACK = 16 }; /* bytes of a value's block; number of values that need no heap */
+/* BLOCK_BYTES: bytes of a waiting value's block. STACK: with more waiting values, blocks lie on the heap */
+enum { BLOCK_BYTES = 2048, STACK = 16 };
 
 static const char *const names[] = {"sum", "min", "max", "prod", "avg", "argmin", "argmax"};
 static_assert(sizeof names / sizeof *names == TUTTI_NOPERATIONS, "a name for each operation");

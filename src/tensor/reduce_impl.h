@@ -12,7 +12,7 @@
 typedef enum { TUTTI_IN_F32, TUTTI_IN_F64, TUTTI_IN_I32, TUTTI_IN_I64, TUTTI_NACCUMULATORS } tutti_accumulator;
 enum { TUTTI_NFOLDS = TUTTI_PROD + 1 };
 
-/* to[i] = older[i] op newer[i]; `to` may be `older`, else it does not overlap anything. */
+/* A loop that computes to[i] = older[i] op newer[i]; `to` may be `older`, else it does not overlap anything. */
 typedef void (*tutti_combine)(void *to, const void *older, const void *newer, int64_t n);
 
 typedef struct {

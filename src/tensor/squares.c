@@ -10,10 +10,11 @@ enum {
     LOWEST = 725,                 /* exponent field of 2^-298 as a double */
     HIGHEST = 1279,               /* the exponent field of the largest square */
     UNIT = 772,                   /* the exponent field of a mantissa of 48 bits that counts units of 2^-298 */
-    NBINS = HIGHEST - LOWEST + 3, /* the first bin is for zeros, the last for numbers that are not finite */
+    NBINS = HIGHEST - LOWEST + 3, /* one for each exponent, the first for zeros, the last for numbers not finite */
     NSETS = 4,                    /* sets of bins: neighbouring elements go to different sets, so that no addition waits
                                    * for the one before */
-    MOST = 1 << 15,               /* additions to a bin before it is emptied: 2^48 * 2^15 = 2^63 */
+    MOST = 1 << 15,               /* most additions to a bin before it is emptied, or it overflows: 2^48 * 2^15 =
+                                   * 2^63 */
     LIMB_BITS = 32,
 };
 
@@ -92,7 +93,7 @@ double tutti_squares_value(const int64_t limbs[TUTTI_SQUARES_LIMBS])
     carry(sum);
     int top = TUTTI_SQUARES_LIMBS - 1;
     while (top > 0 && !sum[top]) top--;
-    /* the top three limbs hold at least 65 bits, or the whole sum */
+    /* the three limbs from `top` down are enough: they hold at least 65 bits, or the whole sum */
     const int64_t middle = top > 0 ? sum[top - 1] : 0, low = top > 1 ? sum[top - 2] : 0;
     const double high = (double)((uint64_t)sum[top] << LIMB_BITS | (uint64_t)middle);
     return ldexp(ldexp(high, LIMB_BITS) + (double)low, LIMB_BITS * (top - 2) - 298);

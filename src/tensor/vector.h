@@ -56,7 +56,7 @@ INLINE void store(float *to, vector v)
 
 INLINE vector all(float x)
 {
-    return x - (vector){0}; /* copies the number to all lanes; subtracting 0 changes no number */
+    return x - (vector){0}; /* C copies x to all lanes for the subtraction; subtracting 0 changes no number */
 }
 
 INLINE vector keep_positive(vector kept, vector where)

@@ -349,8 +349,8 @@ static inline void transpose(vector v[WIDTH])
         for (int i = 0; i < 4; i++) t[g][i] = (__m512)v[4 * g + i];
         transpose_fours(t[g]);
     }
-    for (int i = 0; i < 4;
-         i++) { /* then the groups of four: t[g][i] holds lanes 4 l + i of vectors 4 g .. 4 g + 3 for l = 0 .. 3 */
+    /* then transposes groups: t[g][i] now holds lanes 4 l + i of vectors 4 g .. 4 g + 3 for l = 0 .. 3 */
+    for (int i = 0; i < 4; i++) {
         const __m512 low01 = _mm512_shuffle_f32x4(t[0][i], t[1][i], 0x44),
                      high01 = _mm512_shuffle_f32x4(t[0][i], t[1][i], 0xee);
         const __m512 low23 = _mm512_shuffle_f32x4(t[2][i], t[3][i], 0x44),
