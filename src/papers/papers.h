@@ -14,7 +14,7 @@
 
 typedef struct {
     const char *what, *method, *algorithm, *baseline, *topology;
-    double published; /* the published figure; 0 means none */
+    double published; /* the published figure; 0 means that the paper gives none */
     int64_t ranks;
     tutti_reals bytes;
     double lo, hi; /* our figure; lo and hi differ only for sweeps */

@@ -2,8 +2,8 @@
 /* papers_method.c: computes our figure for a published one, by one row for each way of computing.
  *
  * schedule-rounds counts stages with messages in the compiled schedule of that many ranks, which is the schedule that
- * would run. seconds-ratio sweeps sizes. The baseline's latency is always the doubtful figure, so it computes with half
- * and double the assumed latency, too. */
+ * would run. seconds-ratio sweeps sizes. The least certain figure is always the baseline's latency, so seconds-ratio
+ * also computes with half and with double the assumed latency. */
 #include <math.h>
 #include <string.h>
 

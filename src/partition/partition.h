@@ -36,7 +36,7 @@ typedef struct {
     tutti_core_set threads; /* hardware threads, as the system numbers them */
     tutti_core_set nodes;   /* NUMA nodes nearest to these hardware threads */
     int ncores, nthreads;
-    int domain;     /* number of the group's memory domain */
+    int domain;     /* number of the memory domain that the group belongs to */
     char cache[64]; /* "L3 0 (32.0 MiB)", "part of L3 0 (32.0 MiB)", "L3 0-1 (64.0 MiB)" */
 } tutti_core_group;
 
@@ -82,10 +82,10 @@ int tutti_partition_threads(const tutti_partition *p, int nranks, double quota);
 /* --- binding --- */
 
 typedef struct {
-    bool has_cores,
-        has_memory; /* has_cores: bound to the cores; has_memory: pages come from the nearest nodes, else from the node
-                     * of the thread that touches them first */
-    int problem;    /* if memory was not bound: errno of the refusal; 0 = there is no node to ask for */
+    /* has_cores: the process is bound to the cores. has_memory: pages come from the nearest nodes; false: from the node
+     * of the thread that touches them first */
+    bool has_cores, has_memory;
+    int problem; /* if memory was not bound: errno of the refusal; 0 = there is no node to ask for */
 } tutti_binding;
 
 /* Binds this process with all its threads to a group: cores first, then memory. Memory is a preference: when the nodes
