@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_report.c: reports an SVM training from its trace: active samples and gap over time. With several classes the
- * subproblems stand one behind the other. */
+ * subproblems follow each other on the time axis. */
 #include "svm_report.h"
 
 #include <math.h>

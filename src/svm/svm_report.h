@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_report.h: reports what a trace of svm-train tells of a training. Threads: owner. */
+/* svm_report.h: reports on a training from its trace, which svm-train writes. Threads: owner. */
 #ifndef TUTTI_SVM_REPORT_H
 #define TUTTI_SVM_REPORT_H
 

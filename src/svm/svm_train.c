@@ -75,9 +75,9 @@ void tutti_svm_training_end(tutti_svm_training *t, tutti_svm_classes *classes)
     tutti_svm_classes_release(classes);
 }
 
-/* Counts that grow while pairs are solved. */
+/* Results that are collected while pairs are solved. */
 typedef struct {
-    double *coef; /* [nclasses - 1][nrows] */
+    double *coef; /* [nclasses - 1][nrows] coefficients, in LIBSVM's arrangement */
     double *rho, *prob_a, *prob_b;
     tutti_svm_summary summary;
 } harvest;

@@ -366,8 +366,8 @@ static void place_samples(tutti_svm_solver *s, const tutti_svm_checkpoint_view *
     }
 }
 
-/* Makes a pick of each member of the working set in the checkpoint. The ranks tell each other which rank owns a member
- * and how long its row is. Collective. */
+/* Turns each member of the checkpoint's working set into a pick. The ranks exchange which rank owns a member and how
+ * many entries its row has. Collective. */
 static tutti_status pick_members(tutti_svm_solver *s, const tutti_svm_checkpoint_view *v, tutti_failure *err)
 {
     const tutti_svm_state *state = &s->state;

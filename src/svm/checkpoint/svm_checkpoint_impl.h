@@ -25,20 +25,20 @@ typedef struct {
     int64_t magic, version;
     int64_t identity_bytes; /* bytes, in whole words */
     int64_t nentries;
-    int64_t solving; /* 1: a state follows the entries */
+    int64_t solving; /* 1: the state of the problem that was being solved follows the entries; 0: there is none */
 } tutti_svm_checkpoint_head;
 
 typedef struct {
     int64_t n;   /* samples of the problem; 0 for a sigmoid */
     double a, b; /* parameters of the sigmoid */
     tutti_svm_pair_result result;
-} tutti_svm_checkpoint_entry; /* alpha[n] follows */
+} tutti_svm_checkpoint_entry; /* in the file, alpha[n] follows it */
 
 typedef struct {
     int64_t n, nmembers, next;
     int64_t round, iterations, since, delta, active, eliminated, reconstructed, kernel_rows, cached_rows, stalled;
     double lowered;
-} tutti_svm_checkpoint_state; /* member[nmembers], alpha[n], gamma[n] follow; gamma is NaN for dropped samples */
+} tutti_svm_checkpoint_state; /* in the file, member[nmembers], alpha[n], gamma[n] follow (NaN if dropped) */
 
 _Static_assert(sizeof(tutti_svm_checkpoint_head) == 5 * TUTTI_SVM_CHECKPOINT_WORD &&
                    sizeof(tutti_svm_checkpoint_entry) == 10 * TUTTI_SVM_CHECKPOINT_WORD &&

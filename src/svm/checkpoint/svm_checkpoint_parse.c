@@ -43,7 +43,7 @@ static bool read_entries(reader *r, int64_t n)
     return true;
 }
 
-/* True if members are active samples, each once. */
+/* True if all members are active samples and none occurs twice. */
 static bool are_members(const tutti_svm_checkpoint_view *v)
 {
     const int64_t n = v->state->n;

@@ -21,7 +21,7 @@ typedef struct {
     int fd;
     bool seeks;
     int64_t position; /* offset in the file of the next byte to read */
-    bool over;        /* the file has ended */
+    bool over;        /* true once the whole file has been read into `bytes` */
     char *bytes;      /* [capacity]; bytes begin .. end - 1 are still to be used */
     int64_t begin, end, capacity;
 } source;
@@ -89,7 +89,7 @@ static tutti_status skip_to_line(source *s, int64_t from, int64_t until, tutti_f
             s->begin = newline + 1 - s->bytes;
             return TUTTI_OK;
         }
-        s->begin = s->end; /* all bytes in the buffer belong to an earlier line */
+        s->begin = s->end; /* drops all bytes in the buffer: they belong to an earlier line */
         tutti_status st = source_fill(s, err);
         if (st) return st;
     }

@@ -15,7 +15,7 @@ __extension__ typedef unsigned __int128 wide_uint;
 
 enum { EXACT_POWER = 22, WIDE_POWER = 27, EXPONENT_MOST = 100000 };
 static const uint64_t EXACT_MOST = (uint64_t)1 << 53;
-static const uint64_t ROOM_FOR_A_DIGIT = UINT64_MAX / 10; /* below this, m * 10 + 9 fits */
+static const uint64_t ROOM_FOR_A_DIGIT = UINT64_MAX / 10; /* for m below this, m * 10 + 9 fits into 64 bits */
 
 static inline bool is_digit(char c)
 {
@@ -49,7 +49,7 @@ static double scale(uint64_t m, int e)
 {
     if (e >= 0) return round_wide((wide_uint)m * power_of_5(e), false, e);
     const int shift = 64 + __builtin_clzll(m);
-    const wide_uint dividend = (wide_uint)m << shift; /* >= 2^127, so the quotient has at least 64 bits */
+    const wide_uint dividend = (wide_uint)m << shift; /* at least 2^127, so the quotient has 64 bits or more */
     const uint64_t divisor = power_of_5(-e);
     return round_wide(dividend / divisor, dividend % divisor != 0, e - shift);
 }
@@ -57,7 +57,7 @@ static double scale(uint64_t m, int e)
 /* Calls strtod for the C locale. strtod would skip blanks and line ends in front, so the first byte is tested. */
 static const char *read_hard(const char *p, double *out)
 {
-    if (strchr(" \t\n\v\f\r", *p)) return NULL; /* strchr also finds the byte 0 */
+    if (strchr(" \t\n\v\f\r", *p)) return NULL; /* strchr also finds the byte 0, so a 0 is refused, too */
     char *end;
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     *out = c ? strtod_l(p, &end, c) : strtod(p, &end);

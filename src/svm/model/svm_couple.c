@@ -37,7 +37,7 @@ static double apply(int n, const double *q, const double *p, double *qp)
     return form;
 }
 
-/* Moves p along coordinate i to where the optimality condition of p_i holds, and scales p back to a sum of 1. */
+/* Changes p_i so that its optimality condition holds, and scales p back to a sum of 1. */
 static void move(int n, const double *q, int i, double *p, double *qp, double *form)
 {
     const double by = (*form - qp[i]) / q[i * n + i], scale = 1 / (1 + by);

@@ -112,14 +112,15 @@ static void count_ballot(const tutti_svm_fold *f, const ballot *b, double *predi
     free(p);
 }
 
-/* A class without a sample outside the fold takes no part. A single class wins everything. */
+/* Trains on the samples outside the fold and predicts those in it. A class without a sample outside takes no part; a
+ * single class wins everything. */
 static tutti_status run_fold(tutti_svm_training *t, const tutti_svm_fold *f, double *predicted, tutti_failure *err)
 {
     const int n = f->kept.n, npairs = n * (n - 1) / 2;
     const size_t nleft = (size_t)f->nleft + 1;
     ballot b = {.votes = tutti_alloc(nleft * (size_t)n * sizeof *b.votes),
                 .decision = tutti_alloc(nleft * sizeof *b.decision)};
-    bool whole = true; /* coupling needs every pair: each class must have samples outside the fold */
+    bool whole = true; /* true if each class has samples outside the fold: coupling needs a model of every pair */
     for (int k = 0; k < n; k++) whole = whole && f->kept.count[k] > 0;
     if (t->config->probability && whole) b.pairwise = tutti_alloc(nleft * (size_t)npairs * sizeof *b.pairwise);
     tutti_status st = TUTTI_OK;

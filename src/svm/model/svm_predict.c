@@ -25,7 +25,7 @@ typedef struct {
     int npairs;
     tutti_svm_rows vectors, rows;
     int64_t nrows, block;  /* rows in all; rows of a block */
-    tutti_svm_tile **tile; /* [nparts] */
+    tutti_svm_tile **tile; /* [nparts] a tile for each part of the work */
     int nparts;
     double *label, *decisions, *probabilities;
 } prediction;
@@ -35,8 +35,8 @@ typedef struct {
     tutti_svm_tile *tile;
     double *kernel;     /* [lanes][block] kernel values of a tile */
     double *sum;        /* [npairs][block] sum of each pair's decision */
-    double *pairwise;   /* [npairs] */
-    int *votes;         /* [nclasses] */
+    double *pairwise;   /* [npairs] P(i | i or j) of one row */
+    int *votes;         /* [nclasses] votes of the pairs for each class, of one row */
     int64_t begin, end; /* rows of the thread's current block */
 } workbench;
 

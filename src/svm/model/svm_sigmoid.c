@@ -40,7 +40,7 @@ typedef struct {
 
 static derivatives derive(const sigmoid_fit *s, double a, double b)
 {
-    derivatives d = {.h11 = 1e-12, .h22 = 1e-12}; /* keeps the matrix positive definite, whatever the data */
+    derivatives d = {.h11 = 1e-12, .h22 = 1e-12}; /* keeps the matrix of second derivatives positive definite */
     for (int64_t i = 0; i < s->n; i++) {
         const double v = s->f[i] * a + b;
         const double p = v >= 0 ? exp(-v) / (1 + exp(-v)) : 1 / (1 + exp(v)), q = 1 - p;

@@ -33,7 +33,7 @@ void *tutti_svm_buffer_of(tutti_svm_buffer *b, size_t nbytes);
 typedef struct {
     int64_t n;
     tutti_svm_buffer start, index, value, value32, square;
-    /* for a precomputed kernel: the rows as targets (unit vectors) */
+    /* for a precomputed kernel: the rows in the form of targets, as unit vectors */
     tutti_svm_buffer unit_start, unit_index, unit_value, unit_value32;
 } tutti_svm_store;
 
@@ -69,7 +69,7 @@ struct tutti_svm_context {
     int lanes;
     tutti_svm_rows sources, targets; /* rows of this rank's samples; the two differ if the kernel is precomputed */
     tutti_arena arena;
-    int block; /* most samples of a working set; even */
+    int block; /* the most samples of a working set, an even number */
     tutti_svm_account account;
 
     tutti_svm_store store;                     /* rows that svm_sum.c gathers */
@@ -141,7 +141,7 @@ typedef struct {
     tutti_svm_store store; /* the members' rows, side by side */
     /* scratch memory of a call: one number for each slot */
     double *gradient, *before, *weight, *scratch;
-    int32_t *changed, *slots, *mine, *kept; /* scratch memory of a call: one number for each slot; kept: two */
+    int32_t *changed, *slots, *mine, *kept; /* scratch memory of a call: one number for each slot, in kept two */
 
     /* kept kernel rows of members that changed */
     tutti_svm_cache *cache; /* NULL if rows are not kept */
@@ -192,7 +192,7 @@ void tutti_svm_update(tutti_svm_solver *s, const tutti_svm_rows *sources, int nc
 /* --- svm_eliminate.c --- */
 /* Returns the number of iterations before the first samples are dropped. */
 int64_t tutti_svm_first_elimination(const tutti_svm_elimination *rule, int64_t total);
-/* Collective. Drops active samples that, judged by b_up and b_low, cannot belong to a violating pair. */
+/* Collective. Drops active samples that cannot belong to a violating pair, as b_up and b_low stand now. */
 tutti_status tutti_svm_eliminate(tutti_svm_solver *s, tutti_failure *err);
 /* Collective. Recomputes the gradients of dropped samples and makes all samples active. */
 tutti_status tutti_svm_reactivate(tutti_svm_solver *s, tutti_failure *err);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_eliminate.c: shrinking: drops samples that will not matter from the active set, and brings them back.
  *
- * A sample at a bound can only be moved one way; while its gamma lies beyond the other side's extreme no pair with it
- * violates anything, so it is dropped: gradients are no longer kept up for it and it is offered no more. Wrong guesses
- * are repaired by making the gradients anew, from samples with alpha > 0 alone. Members of the working set stay. Rules
- * after Vishnu et al. (CLUSTER 2015): how many iterations before samples are dropped (and after how many again), and
- * whether once or several times they come back. */
+ * The alpha of a sample at a bound can only move one way. While its gamma lies beyond the other side's extreme, no pair
+ * with the sample violates anything. So it is dropped: its gradient is no longer updated, and it is not offered for the
+ * working set. If the guess was wrong, its gradient is recomputed, from samples with alpha > 0 alone. Members of the
+ * working set are not dropped. A rule, after Vishnu et al. (CLUSTER 2015), says after how many iterations samples are
+ * dropped, for the first time and again, and whether they come back once or several times. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,8 @@ static const tutti_svm_elimination rules[] = {
 };
 enum { NRULES = sizeof rules / sizeof *rules };
 
-/* The default, from the kernel values (10^9) that a9a takes at eps 0.001, those of gradients made anew included:
+/* The default rule was chosen by this table: kernel values, in units of 10^9, that training on a9a computes at eps
+ * 0.001, including those for recomputed gradients:
  *
  *                    -c 10 -g 0.1    -c 1 -g 0.05
  *                   multi  single   multi  single
@@ -41,10 +42,10 @@ enum { NRULES = sizeof rules / sizeof *rules };
  *   samples:50%      3.12    4.58    1.06    0.73
  *   none                 6.41            0.73
  *
- * `multi` is ahead because most rounds come after the gap is below 10 eps, where `single` drops nothing any more.
- * Dropping after 2 to 1000 iterations is early enough to be wrong: samples come back twice. A short solve (the right
- * half: 2 values in 3 are spent before anything can be dropped) pays for one reconstruction what dropping has saved,
- * whatever the rule; a long one gains more than half. */
+ * `multi` is better because most rounds come after the gap is below 10 eps, when `single` drops nothing any more.
+ * Dropping after only 2 to 1000 iterations makes wrong guesses: samples come back twice. In a short solve (right half:
+ * two thirds of the values are computed before anything can be dropped) recomputing gradients costs as much as dropping
+ * has saved, whatever the rule; a long solve saves more than half. */
 #define DEFAULT_RULE "multi,samples:5%"
 
 const tutti_svm_elimination *tutti_svm_eliminations(int *n)

@@ -11,7 +11,7 @@
 typedef struct {
     int64_t nrows, nentries;
     int64_t *length; /* [nrows] number of entries of each row */
-    double *coef;    /* [nrows][nclasses - 1] */
+    double *coef;    /* [nrows][nclasses - 1] coefficients of each row */
     int32_t *index;
     double *value;
 } bundle;

@@ -13,7 +13,7 @@
 
 enum {
     WIDEST = 8,
-    APART = 40 /* extra room: if arrays lie 4 KiB apart, a store to one looks like a store to the next */
+    APART = 40 /* elements between arrays: 4 KiB apart, a store to one looks like a store to the next */
 };
 
 TUTTI_ISA_TABLE(tutti_svm_pairs_row, tutti_svm_pairs);
@@ -51,7 +51,7 @@ static double value_at(const tutti_svm_set *s, int64_t i, int64_t j)
     return s->precision == TUTTI_SVM_F32 ? (double)((const float *)s->matrix)[at] : ((const double *)s->matrix)[at];
 }
 
-/* Moves alpha y of a member by `by`; to_bound moves it exactly to its bound. Returns the distance. */
+/* Moves alpha y of a member by `by`, or with to_bound exactly to its bound. Returns how far it moved. */
 static double shift(const tutti_svm_pairs *p, const tutti_svm_set *s, int64_t c, double by, bool to_bound)
 {
     const double old = p->alpha[c], change = p->y[c] * by, gamma = gamma_of(s, c);
@@ -78,8 +78,9 @@ static void shift_pair(const tutti_svm_pairs *p, const tutti_svm_set *s, int64_t
     moved[1] = shift(p, s, j, -by, by == room_j);
 }
 
-/* Finds the partner of the pair's first member. `least` is the gain of the most violating member if its pair had the
- * curvature of two rows at right angles. Mostly some member reaches it; otherwise all members are compared. */
+/* Finds the partner of the pair's first member. A first search accepts only gains of at least `least`: the gain of the
+ * most violating member, estimated with the curvature of two rows at right angles. Mostly some member reaches it;
+ * otherwise a second search compares all members. */
 static int64_t partner_of(const tutti_svm_pairs_row *row, const tutti_svm_set *s, const tutti_svm_extremes *e)
 {
     const double gap = e->low - e->up, diagonal = s->diagonal[e->first];
@@ -110,9 +111,9 @@ tutti_status tutti_svm_pairs_run_row(const tutti_svm_pairs_row *row, const tutti
         const int64_t j = partner_of(row, &s, &e);
         double moved[2];
         is_number = j >= 0;
-        if (!is_number) break; /* the member with e.low would do, if its value were a number */
+        if (!is_number) break; /* there is no partner: some value is NaN, or the member with e.low would be one */
         shift_pair(p, &s, e.first, j, moved);
-        if (moved[0] == 0 && moved[1] == 0) break; /* the step is less than the last digit of both */
+        if (moved[0] == 0 && moved[1] == 0) break; /* the step is too small to change either alpha */
         e = row->move(&s, e.first, j, moved[0], moved[1]);
         done++;
     }

@@ -19,7 +19,7 @@ typedef struct {
     const double *y;        /* [n] +1, -1 */
     const double *cost;     /* [n] upper bound of alpha, above 0; else TUTTI_ERR_USAGE */
     const double *diagonal; /* [n] K(i, i) */
-    const void *matrix;     /* K in f32 or f64, row i at i * stride; fastest if rows begin on cache lines (64 bytes) */
+    const void *matrix;     /* K in f32 or f64, row i from element i * stride on; rows should begin on cache lines */
     int64_t stride;
     tutti_svm_precision precision;
     double until;     /* gap at which the loop ends, > 0 */

@@ -8,8 +8,9 @@
 #include "../../tensor/isa.h"
 #include "svm_pairs.h"
 
-/* A member's gamma = y G stands in `up` if alpha y may grow, in `low` if it may shrink, and in both if it is free. The
- * other place holds an infinity that is never chosen, whatever is added. Arrays have room for whole vectors. */
+/* The working set, with an entry for each member. gamma = y G is in `up` if alpha y may grow, in `low` if it may
+ * shrink, and in both if the member is free. If not, the entry is an infinity, which is never chosen, whatever is added
+ * to it. Arrays have room for whole vectors. */
 typedef struct {
     int64_t n;
     const void *matrix;

@@ -106,8 +106,9 @@ static tutti_svm_extremes move(const tutti_svm_set *s, int64_t i, int64_t j, dou
     return s->precision == TUTTI_SVM_F32 ? step_all(s, &m, TUTTI_SVM_F32) : step_all(s, &m, TUTTI_SVM_F64);
 }
 
-/* The best partner so far. A division takes as long as all the rest. It is needed only if the numerator may reach the
- * best quotient times the denominator: `least` is smaller than the best by 2^-40, so that no rounding matters. */
+/* The best partner so far, by the quotient of its gain. A division takes as long as all other work for a member, so it
+ * is done only if the numerator is at least `least` times the denominator. `least` is the best quotient, made smaller
+ * by 2^-40 so that no rounding matters. */
 typedef struct {
     double gamma, diagonal; /* gamma and K(i, i) of the first member of the pair */
     const void *row;

@@ -40,7 +40,7 @@ tutti_status tutti_svm_part_train(tutti_svm_training *t, const tutti_svm_classes
                                        .pair = t->solved++,
                                        .npairs = t->nproblems};
     const tutti_status st = tutti_svm_checkpoint_solve(t->context, &problem, part.alpha, &part.result, err);
-    if (problem.cost_positive != problem.cost_negative) part.result.nu = -1; /* nu needs a C that both classes share */
+    if (problem.cost_positive != problem.cost_negative) part.result.nu = -1; /* nu needs equal C of both classes */
     if (st)
         tutti_svm_part_release(&part);
     else

@@ -12,7 +12,8 @@
 
 /* --- the most violating pair --- */
 
-/* Reverses a number: argmin gives the lowest index of equals, and the highest number is to win. */
+/* Reverses the order of numbers: among equals argmin takes the lowest index, but the sample with the highest number is
+ * to win. */
 static int64_t reversed(int64_t number)
 {
     return INT64_MAX - number;

@@ -212,14 +212,14 @@ tutti_status tutti_svm_set_restore(tutti_svm_solver *s, tutti_failure *err)
 
 /* --- optimising the set --- */
 
-/* A round that lowers the objective by less than this part of the whole works on rounding errors: a gap of g is worth
- * about g^2, and doubles resolve gaps to 1e-15. */
+/* A round that lowers the objective by less than this share of its total fall only moves rounding errors: a gap of g is
+ * worth about g^2, and doubles resolve gaps to 1e-15. */
 static const double STEP = 1e-26;
 
 /* Lists the members that changed, in the order of the slots: slot, index among the sources, y times the step. Returns
- * by how much the objective fell: it is quadratic, so the mean of both gradients gives that exactly. Steps of y alpha
- * sum to zero, so any number may be subtracted from all gammas. After the middle of the gap is subtracted, the rest is
- * no larger than the gap, and neither are its rounding errors. */
+ * by how much the objective fell. The objective is quadratic, so this is exactly the sum over members of the step times
+ * the mean of the gradients before and after it. Steps of y alpha sum to zero, so the same number may be subtracted
+ * from all gammas. It is the middle of the gap: then all terms, and their rounding errors, are small. */
 static double list_changes(tutti_svm_solver *s, int *nchanged)
 {
     const tutti_svm_state *state = &s->state;
@@ -275,7 +275,7 @@ tutti_status tutti_svm_set_optimise(tutti_svm_solver *s, double until, int64_t m
     state->stalled = lower > STEP * state->lowered ? 0 : state->stalled + 1;
     state->lowered += lower;
     tutti_svm_charge(&s->e->account, TUTTI_SVM_ALIKE);
-    if (n < state->active) { /* otherwise the set contains all samples that need an update */
+    if (n < state->active) { /* else all active samples are members, whose gradients are known already */
         const tutti_svm_rows sources = tutti_svm_store_sources(&s->store);
         tutti_svm_update(s, &sources, nchanged);
     }

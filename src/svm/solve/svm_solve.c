@@ -8,14 +8,14 @@
 #include "../../base/clock.h"
 #include "../checkpoint/svm_checkpoint.h"
 
-/* A round ends when the set's gap is this part of the whole gap. With 0.3 and three quarters of the set kept, a9a (-c
- * 10 -g 0.1, the default rule) takes 2.6 10^9 kernel values and 160,000 pairs; with one half kept 2.7 10^9 and twice as
- * many in the set's matrix, which every rank computes; with 0.15 a third more pairs, with 0.5 twice the rounds. Sets of
- * 512, 1024, 2048 take 3.2, 2.7, 2.5 10^9. */
+/* A round ends when the gap within the working set is this part of the whole gap. Measured by kernel values on a9a (-c
+ * 10 -g 0.1, the default rule): with 0.3, and three quarters of the set kept from round to round, 2.6 10^9 and 160,000
+ * pairs. With half of the set kept: 2.7 10^9, and twice as many in the set's matrix, which every rank computes. 0.15
+ * takes a third more pairs, 0.5 twice the rounds. Sets of 512, 1024, 2048 members take 3.2, 2.7, 2.5 10^9. */
 static const double UNTIL = 0.3;
 enum {
     MOST_STALLED = 8,
-    ITERATIONS = 100 /* most iterations of a round, for each slot of the set */
+    ITERATIONS = 100 /* a round has at most this many iterations for each slot of the set */
 };
 
 /* --- preparing a problem --- */
@@ -170,8 +170,8 @@ static tutti_status run_round(tutti_svm_solver *s, tutti_failure *err)
     return tutti_svm_set_optimise(s, until, left < most ? left : most, err);
 }
 
-/* True if dropped samples become active again now. The rule `single` does that once, before the end, and drops nothing
- * afterwards. */
+/* True if dropped samples become active again now. With the rule `single` they do so once, before the end, and nothing
+ * is dropped afterwards. */
 static bool comes_back(tutti_svm_solver *s, double gap)
 {
     const tutti_svm_config *config = s->e->config;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_sum.c: sums kernel values over weighted rows of all ranks.
  *
- * The weighted rows of all ranks, one rank after the other, are one sequence, whose order is that of the file. It is
- * cut into chunks of whole tiles; each rank sends the rows of a chunk that are its own. So which rows share a tile, and
- * with it every rounding, depends on the data alone. */
+ * The weighted rows of all ranks, one rank after the other, form one sequence in the order of the file. The sequence is
+ * cut into chunks of whole tiles, and each rank sends its own rows of a chunk. So the data alone decide which rows
+ * share a tile, and with it every rounding. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "svm_context.h"
 
-enum { CHUNK = 1024 }; /* rows; a multiple of a tile's lanes */
+enum { CHUNK = 1024 }; /* rows of a chunk, a multiple of a tile's lanes */
 
 /* Gathers the weights of a chunk's rows from all ranks, in the order of the rows. */
 static tutti_status gather_weights(tutti_svm_context *e, const double *mine, double *all, tutti_failure *err)

@@ -183,7 +183,7 @@ void tutti_svm_tile_fill(tutti_svm_tile *tile, const tutti_svm_rows *rows, const
     clear_sources(tile);
     for (int c = 0; c < n; c++) put_source(tile, rows, which ? which[c] : first + c, c);
     tile->n = n;
-    /* to look for the ends of strips pays if slots are half full */
+    /* targets go strip by strip if that saves more than finding the strips' ends costs: if slots are half full */
     tile->strips = !tile->table && tile->nslots > 2 * TUTTI_SVM_STRIP && 2 * tile->nset >= n * tile->nslots;
 }
 
@@ -215,9 +215,9 @@ double tutti_svm_tile_diagonal(const tutti_svm_tile *tile, const tutti_svm_rows 
     return 0;
 }
 
-/* Returns the error of a kernel value: `off`, the error of u'v, |u|^2 and |v|^2, times the kernel's slope, and the
- * kernel's own rounding. A long sum's errors grow with the root of its length and have both signs; four roundings of
- * the whole stand for them. */
+/* Estimates the error of a kernel value: `off`, the error of u'v, |u|^2 and |v|^2, times the slope of the kernel, plus
+ * the kernel's own rounding. In a long sum, rounding errors have both signs and grow only with the root of its length;
+ * so `off` is taken as four roundings of the whole sum. */
 static double error_of(const tutti_svm_kernel *kernel, double unit, double largest_square)
 {
     const double off = 4 * unit * largest_square, base = kernel->gamma * largest_square + fabs(kernel->coef0);
@@ -232,7 +232,7 @@ static double error_of(const tutti_svm_kernel *kernel, double unit, double large
 tutti_svm_precision tutti_svm_precision_for(const tutti_svm_kernel *kernel, double eps, double largest_square)
 {
     const double error = error_of(kernel, ldexp(1, -24), largest_square);
-    return eps >= 1e-5 && error <= 1e-6 ? TUTTI_SVM_F32 : TUTTI_SVM_F64; /* NaN leads to f64 */
+    return eps >= 1e-5 && error <= 1e-6 ? TUTTI_SVM_F32 : TUTTI_SVM_F64; /* if the error is NaN: f64 */
 }
 
 double tutti_svm_kernel_error(const tutti_svm_kernel *kernel, const tutti_svm_data *data)

@@ -13,10 +13,10 @@ typedef loose loose_numbers;
 
 enum { EACH = WIDTH, LANES = TUTTI_SVM_F32_LANES, MANTISSA = 23, BIAS = 127 };
 #define PRECISION    TUTTI_SVM_F32
-#define EXP_LEAST    (-87.336544f) /* ln(2^-126), rounded up */
-#define EXP_ROUNDER  12582912.0f   /* 1.5 * 2^23: what is added to it is rounded to a whole number */
+#define EXP_LEAST    (-87.336544f) /* ln(2^-126), rounded up: for smaller x, e^x is 0 here */
+#define EXP_ROUNDER  12582912.0f   /* 1.5 * 2^23: a number that is added to it is rounded to a whole number */
 #define EXP_PER_LN2  1.44269504f   /* 1 / ln(2) */
-#define EXP_LN2_HIGH 0.693359375f  /* 355 / 512, close to ln(2) */
+#define EXP_LN2_HIGH 0.693359375f  /* 355 / 512: the first part of ln(2) */
 #define EXP_LN2_LOW  -2.12194440e-4f
 #define EXP_POLYNOMIAL                                                                                                 \
     {                                                                                                                  \

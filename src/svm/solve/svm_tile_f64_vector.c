@@ -11,10 +11,10 @@ typedef loose_doubles loose_numbers;
 
 enum { EACH = DOUBLES, LANES = TUTTI_SVM_F64_LANES, MANTISSA = 52, BIAS = 1023 };
 #define PRECISION    TUTTI_SVM_F64
-#define EXP_LEAST    (-708.39641853226408) /* ln(2^-1022), rounded up */
-#define EXP_ROUNDER  6755399441055744.0    /* 1.5 * 2^52 */
+#define EXP_LEAST    (-708.39641853226408) /* ln(2^-1022), rounded up: for smaller x, e^x is 0 here */
+#define EXP_ROUNDER  6755399441055744.0    /* 1.5 * 2^52: a number that is added to it is rounded to a whole number */
 #define EXP_PER_LN2  1.4426950408889634
-#define EXP_LN2_HIGH 0.693145751953125 /* ln(2) to 20 bits */
+#define EXP_LN2_HIGH 0.693145751953125 /* the first part of ln(2), with 20 bits */
 #define EXP_LN2_LOW  1.4286068203094172e-6
 #define EXP_POLYNOMIAL                                                                                                 \
     {                                                                                                                  \

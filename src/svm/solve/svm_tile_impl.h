@@ -14,10 +14,10 @@
 #include "svm_tile.h"
 
 enum {
-    TUTTI_SVM_F32_LANES = 64, /* in both types a slot is four cache lines, as many as a processor has registers for */
+    TUTTI_SVM_F32_LANES = 64, /* lanes of a tile: a slot is four cache lines in both types, which fit registers */
     TUTTI_SVM_F64_LANES = 32,
     TUTTI_SVM_LINE = 64,     /* bytes of a cache line */
-    TUTTI_SVM_STRIP = 64,    /* slots: 16 KiB, a third of a usual first-level cache, which another thread may share */
+    TUTTI_SVM_STRIP = 64,    /* slots of a strip: 16 KiB, a third of a usual first-level cache, for two threads */
     TUTTI_SVM_NARROW = 4096, /* the most slots without a table: 1 MiB, half of a usual second-level cache */
 };
 

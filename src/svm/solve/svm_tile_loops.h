@@ -23,7 +23,7 @@ enum {
 
 INLINE numbers spread(number v)
 {
-    return v - (numbers){0}; /* subtracting 0 keeps every number: a bare broadcast */
+    return v - (numbers){0}; /* C copies v to all elements for the subtraction; subtracting 0 changes no number */
 }
 
 /* Returns all bits set where v < limit. */
@@ -67,7 +67,7 @@ INLINE numbers power_of(numbers base, int degree)
     return power;
 }
 
-/* squares: |u|^2 + |v|^2 */
+/* Returns kernel values from dot = u'v and squares = |u|^2 + |v|^2. */
 INLINE numbers kernel_of(const tutti_svm_kernel *k, tutti_svm_kernel_type type, numbers dot, numbers squares)
 {
     const numbers gamma = spread((number)k->gamma), coef0 = spread((number)k->coef0);
@@ -96,8 +96,8 @@ INLINE void add_entry(const number *dense, const entries *e, int64_t i, block *b
     for (int g = 0; g < GROUPS; g++) b->of[g] = fused(v, *(const numbers *)(const void *)(slot + g * EACH), b->of[g]);
 }
 
-/* Adds the entries of one target, or of two together: a chain of multiply-adds waits for itself, and two chains wait
- * less. */
+/* Adds the entries of one target, or of two together: in one chain each multiply-add waits for the one before; two
+ * chains fill each other's waits. */
 INLINE void add_entries(const number *dense, const entries *e, int ntargets, block *b)
 {
     const int64_t both = ntargets == 1 ? 0 : e[0].n < e[1].n ? e[0].n : e[1].n;

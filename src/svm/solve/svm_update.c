@@ -3,10 +3,11 @@
  *
  * A cache may keep rows of the kernel matrix over the active samples. Missing rows are computed into the cache, in full
  * tiles. Then each group of members is added from the cache. A group with a row for which the cache has no room is
- * computed and added at once. Both give the same bits. The cache pays where rows have many entries and enough of them
- * find room: with 12,000 samples of 32, 64, 128 entries a value took 1.5, 2.0, 5.2 ns when computed and added at once,
- * 0.7 when kept, and when computed in order to be kept 1.25 times as much and 1.4; with room for one row in 6 half of
- * the rows were found, with room for one in 30 a fifth. Hence ENTRIES and WORTH. */
+ * computed and added at once. Both give the same bits. The cache pays where rows have many entries and the cache has
+ * room for enough rows. Measured with 12,000 samples of 32, 64, 128 entries, ns a kernel value: 1.5, 2.0, 5.2 if it is
+ * computed and added at once; 0.7 if it comes from the cache; 1.25 to 1.4 times the first numbers if it is computed
+ * into the cache. With room for one row in 6, half of the rows were found in the cache, with room for one in 30 a
+ * fifth. ENTRIES and WORTH follow from this. */
 #include <string.h>
 
 #include "svm_context.h"
