@@ -44,7 +44,7 @@ static int add_grad(sorting *s, tutti_grad grad)
     return g->ngrads++;
 }
 
-/* Makes the gradient of layer l's output from what its readers have left. */
+/* Lists the gradient of layer l's output: the sum of the parts that its readers leave, or their only part. */
 static void take_out(sorting *s, int l)
 {
     tutti_graph *g = s->graph;

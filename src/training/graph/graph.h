@@ -92,10 +92,10 @@ typedef struct {
     int out;     /* gradient of the layer's output, as the layer's first backward pass reads it */
     int changed; /* gradient of the output after the first backward pass: = out unless the kernel writes dout, or takes
                   * parts */
-    /* gradients of the layer's inputs, or this layer's parts of them; = changed where the kernel passes the gradient
+    /* gradients of the layer's inputs, or this layer's parts of these; = `changed` where the kernel passes the gradient
      * on */
     int in[TUTTI_MAX_OP_INPUTS];
-    int *parts, nparts; /* the parts that the sum node adds into `out`, in this order; 0 = no sum node */
+    int *parts, nparts; /* the nparts parts that the sum node adds into `out`, in this order; nparts 0 = no sum node */
     /* true if there is no sum node because the first backward pass adds the parts itself, into `changed` */
     bool takes_parts;
 } tutti_layer_grads;
@@ -111,7 +111,7 @@ typedef struct {
 typedef struct tutti_graph tutti_graph;
 
 typedef struct {
-    int64_t batch;      /* samples a kernel call sees (a slot in canonical mode, else this rank's share) */
+    int64_t batch;      /* samples of one kernel call: a slot in canonical mode, else this rank's share */
     const char *engine; /* which candidates to choose from (kernel.h); kernels[l].chosen says what computes layer l */
     int nthreads;
     const struct tutti_device *device; /* the device that kernels run on; NULL = the cpu. Outlives the graph */
@@ -134,7 +134,7 @@ struct tutti_graph {
     tutti_kernel *kernels; /* one kernel for each layer, made for config.batch samples */
     int nkernels;          /* number of kernels: = model->nlayers once built */
     tutti_order order;     /* the memory order that convolutions were asked to leave their outputs in */
-    /* The next four are filled only when training. */
+    /* The next four fields are filled only in a graph that trains. */
     /* Per layer: true if its backward_params runs, because it has learned parameters or because backward_data continues
      * from it. */
     bool *runs_params;

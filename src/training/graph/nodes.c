@@ -173,9 +173,9 @@ static void add_forward(draft *d, int l)
     finish(d, TUTTI_NODE_FORWARD, l, -1);
 }
 
-/* Both halves of the backward pass are listed as readers of the learned parameters. The first half might do without
- * them, but listing it costs no time, because the second half, the input gradient, comes later and does read them. The
- * first half changes the output's gradient if any half does. */
+/* Lists what a half of the backward pass reads. Both halves count as readers of the learned parameters. The first half
+ * may not need them, but counting it costs no time, because the second half, the input gradient, comes later and does
+ * read them. Only the first half changes the output's gradient. */
 static void reads_for_backward(draft *d, int l, bool first)
 {
     tutti_graph *g = d->graph;

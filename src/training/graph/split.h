@@ -46,7 +46,7 @@ typedef enum {
     TUTTI_NSPLIT_DATA
 } tutti_split_datum;
 
-/* The step from one of a split layer's data to the next, or to and from an activation of the rank. */
+/* The hops of a split layer's data: from one of its places to the next, or from or to an activation of the rank. */
 typedef enum {
     TUTTI_HOP_SHOW_INPUTS,   /* move: the layer's input -> own inputs */
     TUTTI_HOP_GATHER_INPUTS, /* travel: own inputs -> inputs of all members */

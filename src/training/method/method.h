@@ -36,7 +36,7 @@ typedef struct {
     const char *optimisation; /* "centralised": one logical model | "decentralised": each worker has its own */
     const char *schedule;     /* how ranks are scheduled: "synchronous" | ... */
     const char *lock;         /* how two writers of the common weights are kept apart: "one owner a slice" */
-    const char *pattern;      /* what is sent in which pattern: "sharded all-reduce: reduce-scatter, update of the own
+    const char *pattern;      /* the pattern of the exchanges: "sharded all-reduce: reduce-scatter, update of the own
                                * slice, all-gather" */
     const char *travels;      /* what is sent: "gradients, then weights" */
     const char *local_rule, *centre_rule; /* the formulas that move a worker and the centre */
@@ -44,7 +44,7 @@ typedef struct {
     /* which exchange overlaps with which computing: "gradients beside the backward pass" */
     const char *overlap;
     const char *source; /* the paper that describes the method */
-    /* the rules that the paper's workers use: "sgd, momentum"; "any" = the method suits every rule */
+    /* the rules that workers use in the paper: "sgd, momentum"; "any" = the method suits every rule */
     const char *paper_rules;
     const char *refuses; /* in words, what `accept` refuses */
     const char *help;
@@ -56,7 +56,7 @@ typedef struct {
     bool saves_no_states;     /* the rule's states are not saved: workers of a resumed run begin with new ones */
     bool is_unordered;        /* the method's workers visit the centre at the same time: there is no order to record */
     bool is_async;            /* workers take steps of their own; false: all ranks take part in every step */
-    const char *twin;         /* for a row with elastic averaging: the row that does the same without that averaging;
+    const char *twin;         /* for a method with elastic averaging: the row of the same method without that averaging;
                                * NULL = none */
     const char *centre_state; /* what is kept beside the centre and saved: "outer-momentum"; NULL = nothing */
     /* Refuses configurations that the method cannot run; the message begins with the job's key to blame
@@ -65,9 +65,9 @@ typedef struct {
     /* Checks the numbers of the centre as `accept` checks a configuration, for `nworkers` workers and the largest rate
      * of the schedule. NULL = the method has no centre. */
     tutti_status (*accept_centre)(const tutti_centre *c, int nworkers, double largest_rate, tutti_failure *err);
-    unsigned (*collectives)(
-        const tutti_plan_config *c); /* bit set of tutti_collective: what config.algorithm must be able to do */
-    const tutti_emitter *emitter;    /* writes the plan: plan_builder.h */
+    /* returns a bit set of tutti_collective: what config.algorithm must be able to do */
+    unsigned (*collectives)(const tutti_plan_config *c);
+    const tutti_emitter *emitter; /* writes the plan: plan_builder.h */
     /* writes the plan where ranks share layers; NULL = the method cannot share layers */
     const tutti_emitter *split;
     /* Like `accept`, for plans where ranks share layers. */

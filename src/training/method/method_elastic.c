@@ -131,9 +131,9 @@ tutti_status tutti_elastic_accept(const tutti_plan_config *c, tutti_failure *err
     return tutti_method_accept_own_weights(c, "elastic averaging", "exchanges with the centre", err);
 }
 
-/* The mean of the workers, and the centre, along a direction of curvature h, with e = rate * h: the next pair (mean,
- * centre) is the matrix [1 - e - a, a; a P, 1 - a P] times this one. Its eigenvalues lie in the unit circle if a < (4 -
- * 2 e) / (2 + P (2 - e)). That bound is largest at e = 0. */
+/* Refuses an elastic step a = alpha that is unstable. Along one direction of curvature h, with e = rate * h, a step
+ * multiplies the pair (mean of the workers, centre) by the matrix [1 - e - a, a; a P, 1 - a P]. Its eigenvalues lie in
+ * the unit circle if a < (4 - 2 e) / (2 + P (2 - e)). This bound is largest, 2 / (P + 1), at e = 0. */
 tutti_status tutti_elastic_accept_centre(const tutti_centre *c, int nworkers, double largest_rate, tutti_failure *err)
 {
     const double alpha = c->rho * largest_rate, bound = 2 / (nworkers + 1.0);

@@ -13,9 +13,9 @@ tutti_status tutti_method_check_rho(const tutti_centre *c, tutti_failure *err);
 /* Numbers of the memories and exchanges that the functions below declare. A method's own struct begins with this one
  * (tutti_builder_kept). */
 typedef struct {
-    int weights, gradients, sent; /* numbers of memories; sent: the gradients as they are sent */
-    int flag, verdict;            /* numbers of the memories of looks at gradients: the count of this rank, and that of
-                                   * all ranks; both are the same where a rank decides alone; -1 = none */
+    int weights, gradients, sent; /* numbers of memories; sent: gradients in the type in which they are sent */
+    int flag, verdict;            /* memories of looks at gradients, -1 = none. flag: count of this rank; verdict: count
+                                   * of all ranks, = flag where a rank decides alone */
     int control, check;           /* numbers of exchanges; check: the exchange of verdicts, -1 = none */
     int saves;                    /* number of the first of the exchanges that run before a checkpoint */
 } tutti_method_handles;
@@ -41,7 +41,7 @@ int tutti_method_declare_centre(tutti_plan_builder *b, bool common);
 int tutti_method_declare_own_numbers(tutti_plan_builder *b, const char *name);
 /* Declares the control numbers: the parts, the sums, and the exchange that sums the parts. */
 tutti_status tutti_method_declare_control(tutti_plan_builder *b, tutti_failure *err);
-/* Declares the control numbers where each rank keeps its own: there is no exchange. */
+/* Declares the control numbers where each rank keeps its own numbers: there is no exchange. */
 void tutti_method_declare_own_control(tutti_plan_builder *b);
 /* Starts the exchange of control numbers; tutti_builder_walk calls this. */
 void tutti_method_start_control(tutti_plan_builder *b);

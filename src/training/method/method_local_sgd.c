@@ -13,8 +13,8 @@
 
 typedef struct {
     tutti_method_handles shared;
-    /* numbers of exchanges: averages .. means - 1 average a period's weights, then its states; means .. end - 1 average
-     * all weights for tests */
+    /* numbers of exchanges: from `averages` to means - 1 they average weights, then states, at the end of a period;
+     * from `means` to end - 1 they average weights for tests */
     int averages, means, end;
 } handles;
 

@@ -7,7 +7,8 @@
 
 #include "method_impl.h"
 
-enum { FEW_RANKS = 8, PAD = 16 }; /* PAD keeps numbers on cache lines of their own */
+/* FEW_RANKS: most ranks that sum numbers by one-shot. PAD: elements of a cache line, so that numbers share no line */
+enum { FEW_RANKS = 8, PAD = 16 };
 
 static int declare_vector(tutti_plan_builder *b, const char *name, tutti_memory_role role, tutti_plan_memory m)
 {
@@ -168,8 +169,8 @@ int tutti_method_declare_own_numbers(tutti_plan_builder *b, const char *name)
     return declare_numbers(b, name, TUTTI_I64, tutti_plan_nlooked(tutti_builder_plan(b)), 1, TUTTI_HOLDS_ANYTHING);
 }
 
-/* The norm of all gradients is exchanged with the verdict although the sum is not used, because plans have always done
- * so. */
+/* The squares for the norm of all gradients are summed with the verdict. Nobody uses the sum; it stays because plans
+ * have always had it. */
 tutti_status tutti_method_declare_own_check(tutti_plan_builder *b, tutti_failure *err)
 {
     const tutti_plan_config *c = &tutti_builder_plan(b)->config;

@@ -15,14 +15,14 @@ enum { MOST_NAME = 96 };
 
 typedef struct {
     tutti_method_handles shared;
-    int parts, ngroups; /* ranks of a group; number of groups */
-    /* Numbers of first exchanges; each stands for one exchange for each part, or for each group. Per bucket: sums of
-     * gradients, gathers of weights (both -1 with a single group), and gathers of whole parameters. Per node: its
+    int parts, ngroups; /* number of ranks in a group; number of groups */
+    /* Each number is that of the first of several exchanges: one for each part, or one for each group. Per bucket: sums
+     * of gradients, gathers of weights (both -1 with a single group), and gathers of whole parameters. Per node: its
      * travels. */
     int *sums, *gathers, *wholes, *travels;
 } handles;
 
-/* Returns the exchange among a bucket's sums, or gathers, that this rank takes part in; -1 = none. */
+/* Returns, of a bucket's sums or of its gathers, the exchange that this rank takes part in; -1 = none. */
 static int of_rank(const tutti_plan_builder *b, const int *first, int bucket)
 {
     const tutti_plan *p = tutti_builder_plan(b);

@@ -16,7 +16,7 @@ typedef struct {
     /* position in the file, from 0; it is the same after layers are merged. Random numbers are keyed by it and
      * parameters ordered by it */
     int number;
-    const char *merged; /* names of the layers that were merged into this layer ("add1 relu3"), or NULL */
+    const char *merged; /* names of the layers that were merged into this layer ("add1 relu3"); NULL = none were */
 } tutti_layer;
 
 typedef struct {

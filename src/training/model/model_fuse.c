@@ -36,7 +36,7 @@ const char *tutti_layer_relu(const tutti_layer *layer)
 {
     if (is_op(layer, "relu")) return layer->name;
     if (!layer->op->relu_at || !has_relu(layer)) return NULL;
-    if (!layer->merged) return layer->name; /* the model itself gives the op a ReLU */
+    if (!layer->merged) return layer->name; /* the model file itself gave the layer a ReLU */
     const char *last = strrchr(layer->merged, ' ');
     return last ? last + 1 : layer->merged;
 }

@@ -10,7 +10,7 @@
 
 #include "plan_impl.h"
 
-enum { ALIGN_ELEMENTS = 16 }; /* 64 bytes, so that no two parameters share a cache line */
+enum { ALIGN_ELEMENTS = 16 }; /* parameters begin at multiples of 64 bytes, so that no two share a cache line */
 
 static int64_t padded(int64_t count)
 {

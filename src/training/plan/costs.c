@@ -56,7 +56,7 @@ tutti_status tutti_plan_costs_parse(const char *name, const char *text, tutti_pl
     tutti_yaml_destroy(yaml);
     if (st) {
         tutti_plan_costs_release(&c);
-        if (err) err->status = TUTTI_ERR_DATA; /* no user wrote this text, so it is damaged data */
+        if (err) err->status = TUTTI_ERR_DATA; /* a program wrote the text, not the user */
         return TUTTI_ERR_DATA;
     }
     *out = c;

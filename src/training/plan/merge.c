@@ -76,7 +76,7 @@ static void keep(prefix *p, const state *s)
 {
     int kept = 0;
     for (int i = 0; i < p->nstates; i++)
-        if (beats(&p->states[i], s)) return; /* a kept state beats s, so s can beat no kept state */
+        if (beats(&p->states[i], s)) return; /* a kept state beats s, so s is dropped; s then beats no kept state */
     for (int i = 0; i < p->nstates; i++)
         if (!beats(s, &p->states[i])) p->states[kept++] = p->states[i];
     p->nstates = kept;

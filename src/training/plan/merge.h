@@ -35,7 +35,7 @@ typedef struct {
 } tutti_exchange_cost;
 
 /* Returns the time for `bytes`. Below the first point it is that point's time; beyond the last, the slope of the last
- * two points continues (with one point, not of 0 bytes: proportional). */
+ * two points continues (with a single point, unless it is at 0 bytes, time is proportional to bytes). */
 int64_t tutti_exchange_cost_ns(const tutti_exchange_cost *cost, int64_t bytes);
 
 /* When the hidden part of one group begins and ends, and the time of the part that is not hidden. */

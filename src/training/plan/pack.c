@@ -14,7 +14,8 @@
 
 #include "../../base/arena.h"
 
-enum { ALIGNMENT = 64, FEW_BLOCKS = 4000 }; /* FEW_BLOCKS: with more blocks only one order is tried */
+/* ALIGNMENT: of each block, in bytes. FEW_BLOCKS: with more blocks only one order is tried */
+enum { ALIGNMENT = 64, FEW_BLOCKS = 4000 };
 
 static int64_t rounded(int64_t bytes)
 {

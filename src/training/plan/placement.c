@@ -19,7 +19,7 @@ typedef struct {
     int *of_scratch;          /* per node: block of its kernel's scratch, or NOWHERE */
 } packing;
 
-/* Returns where the block index of a datum is kept; NULL for data that are not in the arena. */
+/* Returns the address of the variable with a datum's block index; NULL for data that are not in the arena. */
 static int *slot_of(packing *p, tutti_datum d)
 {
     switch (d.kind) {

@@ -325,7 +325,7 @@ static void add_visits(const tutti_plan *p, tutti_strbuf *sb)
         if (!tutti_plan_is_far(p, r)) continue;
         tutti_plan_list_loops(p, r, &work, loops);
         add_actions(p, &loops[TUTTI_EACH_STEP], sb);
-        break; /* all workers do the same, so one is enough */
+        break; /* all workers visit in the same way, so the part of one worker is enough */
     }
     tutti_arena_release(&work);
 }

@@ -44,7 +44,7 @@
 #define TUTTI_BUCKET_CUT     (-3) /* bucket sizes are those of tutti_plan_config.cut */
 #define TUTTI_BUCKET_ALL     INT64_MAX
 
-/* Which norms must be known of all elements before any of them is changed. */
+/* Norms that need all elements of the gradients or of a tensor, and so must be known before any weight is changed. */
 typedef enum {
     TUTTI_NO_NORMS,
     TUTTI_NORM_OF_ALL,      /* the norm of all gradients together */

@@ -75,10 +75,10 @@ void tutti_builder_do(tutti_plan_builder *b, const tutti_action *what);
 /* Lists all kernels of all slots of the rank, and the folds of their gradients; in between it calls the method's
  * functions. NULL = not called. */
 typedef struct {
-    void (*before_reading)(tutti_plan_builder *b,
-                           int bucket); /* called when the next kernel is the first to read the bucket's weights */
-    void (*after_summing)(tutti_plan_builder *b,
-                          int bucket); /* called when the bucket's gradients are complete in the copies of the roots */
+    /* called when the next kernel is the first to read the bucket's weights */
+    void (*before_reading)(tutti_plan_builder *b, int bucket);
+    /* called when the bucket's gradients are complete in the copies of the roots */
+    void (*after_summing)(tutti_plan_builder *b, int bucket);
     /* called when no later kernel reads the bucket's weights */
     void (*after_reading)(tutti_plan_builder *b, int bucket);
     /* called when the control numbers are complete in the copies of the roots */

@@ -9,8 +9,8 @@ static int64_t count_elements(const tutti_slice *s, int64_t n)
     return ((int64_t)s->first + s->count) * n / s->of - s->first * n / s->of;
 }
 
-/* Buffers of all ranks are in the same order, except that another rank may have more inputs in canonical sums; inputs
- * all have one type. Scratch comes last. */
+/* Returns the type of a buffer of any rank. All ranks have the same buffers in the same order, except that another rank
+ * may have more inputs in canonical sums. All inputs have one type, and scratch comes last. */
 static tutti_dtype type_of(const tutti_plan *p, const tutti_plan_exchange *x, const tutti_part *own, int32_t buffer)
 {
     const tutti_dtype in = p->memories[x->in.memory].type;

@@ -151,7 +151,7 @@ void tutti_plan_find_drivers(tutti_plan *p)
     tutti_loop loops[TUTTI_NDRIVERS];
     note_drivers(p, p->config.rank, p->loops);
     loops[TUTTI_EACH_STEP] = p->loops[TUTTI_EACH_STEP];
-    /* rank 0 controls the pace of a worker of another host */
+    /* for a worker of another host, rank 0 waits for the slowest worker */
     if (tutti_plan_is_far(p, p->config.rank)) tutti_plan_list_loops(p, 0, &work, loops);
     for (int i = 0; i < loops[TUTTI_EACH_STEP].nactions; i++)
         p->is_paced |= tutti_action_paces(&loops[TUTTI_EACH_STEP].actions[i]);

@@ -9,10 +9,8 @@
 #include "plan_impl.h"
 #include "tutti/check.h"
 
-enum {
-    PROVED_ALONE_RANKS = 256
-}; /* up to this number of ranks the proof of a few schedules takes less than half a
-                                    * second */
+/* up to this number of ranks the proof of a few schedules takes less than half a second */
+enum { PROVED_ALONE_RANKS = 256 };
 
 /* Returns the number of ranks on each host if all hosts have the same number, next to each other, and more than one;
  * else 0. */
@@ -40,8 +38,9 @@ int tutti_plan_algorithms(const char *text, char rows[2][TUTTI_ALGORITHM_TEXT])
     return 2;
 }
 
-/* On one host a single pass over memory is fastest. Between hosts of several ranks, each host first sums what it sends.
- * Canonical sums have only one order, which direct keeps; rounded values are summed in one step at each level. */
+/* Chooses the algorithm for "auto". On one host a single pass over memory is fastest. Between hosts of several ranks,
+ * each host first sums what it sends. Canonical sums have only one order, which direct keeps; rounded values are summed
+ * in one step at each level. */
 static void choose(const tutti_plan_config *c, bool sums_once, const int32_t *host_of, int nranks,
                    char name[TUTTI_ALGORITHM_TEXT])
 {
@@ -60,7 +59,7 @@ int tutti_plan_schedule_of_size(const tutti_plan *p, int schedule, int64_t nbyte
     return schedule;
 }
 
-/* Ranks that do not exist are refused with the exchange (plan_members.c). */
+/* Returns the host of each member. A number that is no rank is skipped here; plan_members.c refuses the exchange. */
 static int32_t *hosts_of(const tutti_plan_config *c, const int32_t *members, int n)
 {
     int32_t *host_of = tutti_alloc(sizeof *host_of * (size_t)(n + 1));

@@ -177,7 +177,8 @@ static tutti_status play_node(tag_play *y, const tutti_node *n, tutti_failure *e
     return st;
 }
 
-/* A started exchange empties its source, and its target holds nothing until the exchange was waited for. */
+/* Plays an action on the tags. The source of a started exchange counts as empty, and its target holds nothing until the
+ * exchange was waited for. */
 static tutti_status play_action(tag_play *y, const tutti_action *a, tutti_failure *err)
 {
     const tutti_graph *g = y->plan->graph;

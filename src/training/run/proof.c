@@ -67,8 +67,8 @@ static bool is_kept(const tutti_train_config *c, const char *text)
     return kept;
 }
 
-/* Writes the proof's file. A failure is ignored, because the run can do without. A file behind a link belongs to
- * somebody else and is not written. */
+/* Writes the proof's file. A failure is ignored, because the run does not need the file. A file behind a link belongs
+ * to somebody else and is not written. */
 static void keep(const tutti_train_config *c, const char *text)
 {
     tutti_failure why = {0};

@@ -43,7 +43,8 @@ static bool eval_due(const tutti_trainer *t, int64_t step)
     return t->evaluator && ((step == c->nsteps && !t->stepping.asked_to_stop) || tutti_evaluator_is_due(c, step));
 }
 
-/* Each rank tests its blocks; sums are exchanged over the control plane. *own: the signal that stopped this rank. */
+/* Each rank tests its blocks; sums are exchanged over the control plane. *own becomes the signal with which this rank
+ * was asked to stop. */
 static tutti_status test_once(tutti_evaluator *e, const tutti_stepping *s, tutti_eval_result *sum, int *own,
                               tutti_failure *err)
 {
@@ -107,15 +108,14 @@ static tutti_status save(tutti_trainer *t, tutti_failure *err)
     tutti_saving saving;
     bool is_bad = false;
     tutti_status st = tutti_step_play_between(s, TUTTI_EACH_SAVE, err);
-    if (!st) st = tutti_report_written(&t->telling, true, err); /* there is memory for one copy */
+    if (!st) st = tutti_report_written(&t->telling, true, err); /* ends the last one: there is one copy */
     tutti_saving_begin(s, &saving);
     if (!st) st = tutti_diverge_before_saving(&t->telling, &saving.lent, &is_bad, err);
     if (!st && !is_bad) st = tutti_saving_write(&t->keeping, s, &saving, err);
     if (!st && !is_bad && !saving.is_beside) tutti_report_saved(&t->telling, s->step);
     tutti_saving_end(s, &saving);
-    if (!st &&
-        s->visits) /* in a run with visits any rank may change the vectors that are written or copied: all wait */
-        st = tutti_group_barrier(t->group, "checkpoint", err);
+    /* in a run with visits any rank may change the vectors that are written or copied: all wait */
+    if (!st && s->visits) st = tutti_group_barrier(t->group, "checkpoint", err);
     s->asked_to_save = false;
     t->keeping.saved_s = tutti_clock_s();
     tutti_did(&s->account, TUTTI_DID_SAVE, 0);
@@ -257,7 +257,7 @@ static tutti_status run_steps(tutti_trainer *t, tutti_failure *err)
     tutti_telling *telling = &t->telling;
     tutti_telling_resume(telling);
     k->saved_s = telling->resumed_at;
-    /* a new run without steps still does what follows a step */
+    /* a new run of 0 steps still tests and saves, as after a step */
     tutti_status st = c->nsteps || tutti_start_resumes(&k->start) ? TUTTI_OK : after_step(t, err);
     while (s->step < c->nsteps && !s->asked_to_stop && !st) {
         tutti_tracing_step_begin(telling->tracing, s);
@@ -379,8 +379,8 @@ tutti_status tutti_train(tutti_group *group, const tutti_train_config *config, t
     if (!st) {
         t.keeping.writing = tutti_writing_create(&t.stepping);
         st = train(&t, &result, &own);
-        /* A failure of this rank alone ends the other ranks too, with its message; of a lost peer all ranks know
-         * already. If the others can go on without this rank, it resigns instead, after its memory is released. */
+        /* If only this rank has failed, it ends the other ranks too, with its message; all ranks know already about a
+         * lost peer. If the others can go on without this rank, it resigns instead, after its memory is released. */
         const bool alone = st && st != TUTTI_ERR_PEER && !(t.telling.has_diverged && !config->outlives_nan),
                    resigns = alone && tutti_lost_resigns(group, st);
         if (alone && !resigns) tutti_group_abort(group, own.text);

@@ -5,7 +5,8 @@
 
 #include "../method.h"
 
-enum { LARGEST_EXPONENT = 24 }; /* beyond it, f16 could not hold a scaled gradient above 2^-8 */
+/* exponent of the largest scale, a power of two; with more, f16 could not hold a scaled gradient above 2^-8 */
+enum { LARGEST_EXPONENT = 24 };
 
 tutti_loss_scale_state tutti_loss_scale_begin(const tutti_loss_scale *l)
 {

@@ -23,8 +23,8 @@ enum {
 typedef struct {
     const char *key;     /* key in the job: "optimiser.momentum" */
     const char *initial; /* default, as text */
-    double lo, hi;       /* inclusive bounds, whether the rule is chosen or not */
-    bool not_lo, not_hi; /* the chosen rule refuses the bound itself */
+    double lo, hi;       /* inclusive bounds of the value, also checked if the job names another rule */
+    bool not_lo, not_hi; /* if the job names this rule, the bound itself is refused, too */
     bool is_switch;      /* true or false: the job says these words, the value is 1 or 0 */
     const char *help;
     const char *wants; /* words for a refusal by not_lo or not_hi, which say what the value must be: "one above 0 and
@@ -75,10 +75,12 @@ struct tutti_rule_row {
     /* Computes the numbers of a step; decay is 0 for parameters that are not decayed. */
     void (*prepare)(const tutti_update *u, const tutti_update_step *s, double decay, float *numbers);
     tutti_rule_loop *loops[TUTTI_NISAS];
-    /* Returns the factor of a weight tensor's step, from the norm of its weights and the norm of what they are compared
-     * with. NULL = no factor; then the update of an element depends on no other element. */
+    /* Returns the factor of a weight tensor's step, from the norm of its weights and the norm of the numbers that the
+     * rule compares with them (tutti_rule_measure). NULL = no factor; then the update of an element depends on no other
+     * element. */
     double (*trust)(const tutti_update *u, double weights, double other);
-    /* Computes what the weights are compared with. NULLs: the gradients, as the rule gets them. */
+    /* Compute the numbers that the rule compares with the weights, one function for each instruction set. NULLs: these
+     * numbers are the gradients, as the rule gets them. */
     tutti_rule_measure *measures[TUTTI_NISAS];
 };
 

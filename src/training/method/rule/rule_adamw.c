@@ -31,7 +31,7 @@ const tutti_rule_key tutti_rule_key_beta2 = {
     .help = "adamw, lamb: decay of the average of squared gradients",
     .wants = "one below 1, such as 0.999",
 };
-/* Must be above 0: otherwise a weight whose gradients were all 0 would become 0 / 0. */
+/* eps must be above 0: otherwise a weight whose gradients were all 0 would become 0 / 0. */
 const tutti_rule_key tutti_rule_key_eps = {
     .key = "optimiser.eps",
     .initial = "1e-8",

@@ -30,7 +30,8 @@ void tutti_update_apply(const tutti_update *u, const tutti_update_step *s, tutti
 
 /* ---- norms of tensors ---- */
 
-enum { MEASURED_AT_ONCE = 8192 }; /* elements in a buffer on the stack; sums are exact, so the size changes no norm */
+/* elements of a buffer on the stack; sums are exact, so this number changes no norm */
+enum { MEASURED_AT_ONCE = 8192 };
 
 static bool measures(const tutti_rule_row *rule)
 {

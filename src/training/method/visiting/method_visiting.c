@@ -191,8 +191,8 @@ static void visit(tutti_plan_builder *b, const tutti_visiting *v, const handles 
         visit_with_weights(b, h);
 }
 
-/* Lists the part that serves a worker. The vector that it brought stands for the worker's gradients, or for its weights
- * and for what it sees of the centre. */
+/* Lists the part that serves a worker. In this part the vector that the worker brought takes the place of its
+ * gradients, or of its weights and of the centre that it has seen. */
 static void serve(tutti_plan_builder *b, const tutti_visiting *v, const far_worker *f)
 {
     const handles *kept = tutti_builder_kept(b);
@@ -277,10 +277,10 @@ tutti_status tutti_visiting_accept(const tutti_plan_config *c, const tutti_visit
     return TUTTI_OK;
 }
 
-/* Along a direction of curvature h, with e = rate * h, one worker and the centre go from (W, C) to (W - e W - a (W -
- * C), C + a (W - C)). That is stable for a < (4 - 2 e) / (4 - e), which is largest, 1, at e = 0. Below it several
- * workers are stable too, in any order of visits one at a time. Beyond 1 no order is stable: a visit's determinant is
- * below -1. */
+/* Refuses an elastic step a = alpha that is unstable. Along one direction of curvature h, with e = rate * h, a visit
+ * takes one worker W and the centre C to W - e W - a (W - C) and C + a (W - C). That is stable for a < (4 - 2 e) / (4 -
+ * e), a bound that is largest, 1, at e = 0. Below the bound several workers are stable too, if they visit one at a
+ * time, in any order. For a > 1 no order is stable, because the determinant of each visit is below -1. */
 tutti_status tutti_visiting_accept_centre(const tutti_centre *c, int nworkers, double largest_rate, tutti_failure *err)
 {
     const double alpha = c->rho * largest_rate;

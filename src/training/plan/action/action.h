@@ -52,9 +52,11 @@ typedef struct {
     int64_t first, count;     /* actions on elements: the range of elements */
     int from, to;             /* actions on elements: memories, as indices into plan->memories */
     int other;                /* a third memory: the centre for an apply that is pulled, else as the row defines it */
-    /* apply: memory of a look's numbers: the update happens only if the first number is 0; -1 = always */
+    /* apply: memory of a look's numbers, of which the first must be 0, or the update is skipped; -1 = the update always
+     * happens */
     int verdict;
-    /* apply: memory of a look's numbers: the squares behind its first number; -1 = the update uses no norms */
+    /* apply: memory of a look's numbers, of which the update uses the squares that follow the first number; -1 = it
+     * uses no norms */
     int norm;
     int share;   /* apply: `from` holds the sum over one of `share` parts of the batch */
     bool begins; /* look: the numbers in `to` are set to 0 first */
@@ -154,13 +156,13 @@ typedef enum {
 
 typedef struct {
     const char *words; /* name of the action in texts: "update" */
-    void (*describe)(const struct tutti_plan *p, const tutti_action *a,
-                     struct tutti_strbuf *sb); /* appends details to the words; NULL = nothing to add */
+    /* appends details to the words; NULL = nothing to add */
+    void (*describe)(const struct tutti_plan *p, const tutti_action *a, struct tutti_strbuf *sb);
     tutti_action_types types;
     /* the action's flows, in this order; for a kernel the graph's node says what it reads and writes */
     tutti_action_flow flows[TUTTI_MOST_FLOWS];
-    /* starts: an exchange is started. waits: the next action waits for other ranks. An exchange that is not waited for
-     * is told `when` */
+    /* starts: the action starts an exchange. waits: it waits for other ranks. An action on an exchange that does not
+     * wait tells it `when` */
     bool starts, waits;
     int visit;    /* 1: a visit begins; -1: it ends */
     bool by_rule; /* the action applies the job's rule */

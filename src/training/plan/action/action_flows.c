@@ -15,7 +15,8 @@ static int gradients_of(const tutti_plan *p, const tutti_action *a)
     return tutti_plan_gradient_memory(p, p->order[tutti_plan_bucket_at(p, a->bucket)->first_param]);
 }
 
-/* Returns the n-th memory that a place stands for; its `memory` is -1 if the place has no n-th memory. */
+/* Returns the n-th of the memories that a place of a flow means (several only for states); its `memory` is -1 if there
+ * is no n-th. */
 static place place_of(const tutti_plan *p, const tutti_action *a, tutti_action_place at, int n)
 {
     const bool normed = p->config.norms == TUTTI_NORMS_OF_TENSORS;
@@ -51,7 +52,7 @@ static int resolve(const tutti_plan *p, const tutti_action *a, const tutti_actio
 {
     int n = 0;
     for (int i = 0;; i++) {
-        /* true: the source stands for several memories; false: the target may */
+        /* true: the source is several memories; false: the target may be several */
         const bool many = f->from == TUTTI_AT_NORMED_STATES;
         const place from = place_of(p, a, f->from, many ? i : 0), to = place_of(p, a, f->to, many ? 0 : i);
         if ((f->from && from.memory < 0) || (f->to && to.memory < 0) || (i && !f->to && !many)) return n;

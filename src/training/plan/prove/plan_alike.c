@@ -112,8 +112,9 @@ static bool find_vectors(tutti_alikes *a)
     return true;
 }
 
-/* The gather of the first shared layer's inputs tells a kernel the group's samples, which are needed until control
- * numbers are summed. So the proof of a shared zone includes the exchanges of these two windows. */
+/* True for the windows of the first shared layer's inputs and of control numbers. The gather of these inputs brings the
+ * group's samples to a kernel; the proof needs the samples until control numbers are summed. So the proof of a shared
+ * zone includes the exchanges of both windows. */
 static bool is_beside(const tutti_alikes *a, int window)
 {
     return window && (window == a->inputs || window == a->control);
@@ -333,7 +334,8 @@ static void begin_keys(tutti_alikes *a)
     }
 }
 
-/* Numbers the parts in the order in which the class meets them. */
+/* Adds a part to the key. Parts are numbered anew, in the order in which the class's steps touch them, so that equal
+ * classes get equal keys. */
 static void mix_part(tutti_alike *k, int part)
 {
     if (part && part != k->part) k->nparts++;

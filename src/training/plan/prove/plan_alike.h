@@ -13,13 +13,13 @@
  *   key      a hash of what all ranks do with a class: the steps of their loops that touch it, and what these steps
  *            tell the zone's exchanges or wait for. Anything else, other zones' exchanges included, is left out
  * A class is proved as a composition of its own, made of the zone's exchanges and these steps. It has fewer waits than
- * the whole, so fewer accesses are ordered: what is proved for it holds in the whole. One property belongs to no class:
- * that all ranks come to an end. It is proved by playing all exchanges together. Each exchange ends when all its
- * members have begun it and said that it is ready and free, and not sooner.
+ * the whole composition, so it orders fewer accesses: a proof for the class holds in the whole, too. That all ranks
+ * come to an end is no property of a class. It is proved by playing all exchanges together: an exchange ends as soon as
+ * all its members have begun it and told it that it is ready and free.
  *
- * The whole orders every two accesses that a class orders. So if a class has no race and a rank still ends with a wrong
- * sum of its elements, the rank does in the whole, too, and the plan is refused. A plan that has no zones (exchanges of
- * overlapping vectors), or with another class that is not proved, is proved as a whole, and that proof writes the
+ * If a class cannot be proved, there are two cases. If it has no race but a rank ends with a wrong sum, the whole has
+ * the same accesses in the same order, and so the same wrong sum: the plan is refused. In all other cases, and if the
+ * exchanges' vectors overlap so that there are no zones, the plan is proved as a whole, and that proof writes the
  * failure.
  *
  * Threads: owner. */

@@ -119,8 +119,8 @@ bool tutti_alike_prove(const tutti_alikes *a, const tutti_alike *k)
     return holds;
 }
 
-/* True if the whole owes what is wanted of the class: of each rank all its elements or, if `parts` is not 1, the rank's
- * part of the zone. */
+/* True if in the whole composition, too, each rank must end with correct sums: of all elements of the class or, if
+ * `parts` is not 1, of the rank's part of the zone. */
 static bool is_owed(const tutti_alikes *a, const tutti_alike *k, int parts)
 {
     const tutti_zone *z = &a->zones[k->zone];
@@ -163,7 +163,7 @@ bool tutti_alike_refute(const tutti_alikes *a, const tutti_alike *k, tutti_failu
     bool refuted =
         is_owed(a, k, own.owed_parts) && tutti_composition_check(&own, &words) && result.sums_wrong && !result.misses;
     own.refutation = NULL;
-    own.owes_nothing = true; /* what is left of the check is that nothing races */
+    own.owes_nothing = true; /* now the check only looks for races */
     refuted = refuted && !tutti_composition_check(&own, NULL);
     tutti_arena_release(&own.arena);
     if (refuted) tutti_fail(err, TUTTI_ERR_FAILED, "%s", words.text);

@@ -95,7 +95,7 @@ static tutti_slice composed_slice(const tutti_composition *c, int exchange, int 
 {
     const tutti_plan_exchange *x = &c->plan->exchanges[exchange];
     const int buffer = composed_buffer(c, exchange, s->rank, s->buffer, invocation);
-    if (c->loops) /* the exchange's vector is one of `count` parts */
+    if (c->loops) /* in a class (plan_alike.h), the exchange's vector is cut into `count` parts */
         return (tutti_slice){tutti_plan_member(x, s->rank), buffer, (int32_t)x->first * s->of + s->first, s->count,
                              (int32_t)x->count * s->of};
     const tutti_stretch range = tutti_composition_stretch(c, x->in.memory, x->first, x->count);

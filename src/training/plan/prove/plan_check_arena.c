@@ -26,8 +26,8 @@ typedef struct {
     int nedges;
 } arena_play;
 
-/* Returns the number of a datum of the arena: values of layers, their saved states, gradients. -1: it does not lie in
- * the arena. */
+/* Returns the tag of a datum of the arena, a number: first layers' values, then their saved states, then gradients. -1:
+ * the datum does not lie in the arena. */
 static int tag_of(const tutti_graph *g, tutti_datum d)
 {
     const int n = g->model->nlayers;

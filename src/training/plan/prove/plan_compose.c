@@ -48,9 +48,8 @@ static void find_wire(tutti_composition *c)
 static tutti_status check_schedule(const tutti_composition *c, const tutti_plan_exchange *x, tutti_failure *err)
 {
     const tutti_schedule_header *h = tutti_schedule_head(c->schedules[x->schedule].schedule);
-    const bool moves =
-        h->collective == TUTTI_BROADCAST && h->in_place; /* the root keeps no copy, wherever the other ranks' copies
-                                                          * are */
+    /* in a broadcast in place, input and output may be different memories, because the root makes no copy */
+    const bool moves = h->collective == TUTTI_BROADCAST && h->in_place;
     const bool in_place = moves || (x->in.memory == x->out.memory && x->in.copy == x->out.copy);
     const bool fits = x->members ? h->wire != TUTTI_WIRE_TWO_SIDED : h->wire == c->head.wire;
     if (fits && h->in_place == in_place) return TUTTI_OK;
@@ -70,8 +69,9 @@ static int count_starts(const tutti_loop *l, bool ends_period, int exchange)
     return n;
 }
 
-/* The checker invokes the composition twice, so that its end meets its beginning: with a whole number of rounds through
- * all banks they fit. */
+/* Returns how many steps are unrolled: at least two, and so many that all exchanges use their first bank of scratch
+ * again. For the checker plays the composition twice, and its second run must begin with the same banks as the
+ * first. */
 static int count_steps(const tutti_composition *c)
 {
     int nsteps = 2;
@@ -259,7 +259,7 @@ void tutti_composition_find_edges(tutti_composition *c)
         for (int i = 0; tutti_composition_owed(c, r, i, &owed); i++) add_edge(&e, owed.first), add_edge(&e, owed.last);
         add_action_edges(p, r, &e);
     }
-    for (int b = 0; b < p->nbuckets; b++) /* what kernels of split layers read and write */
+    for (int b = 0; b < p->nbuckets; b++) /* parts of split parameters, which kernels of split layers read and write */
         for (int i = 0; p->buckets[b].parts > 1 && i <= p->buckets[b].parts; i++)
             add_edge(&e, p->buckets[b].offset +
                              p->graph->params[p->order[p->buckets[b].first_param]].count / p->buckets[b].parts * i);

@@ -8,23 +8,22 @@
  *   a fold                              reduce of two copies
  *   any action on elements              a copy for each flow of its row (action.h): what is only read goes to `seen`
  *   START, TELL, WAIT                   nops: steps of exchanges depend on them, or they on steps of exchanges
- * The parts of the loop EACH_END are sequences of their own; only their waits order them. An exchange that is waited
- * for only there may be started again once the exchange that its part makes ready has been waited for. The
- * composition's input is one leaf for each slot; its output is what the method declares to hold every slot's part. So,
- * beside races and deadlocks, "every weight's update holds every slot's gradient exactly once, in canonical order" is
- * proved for loops and schedules together. If the caller could start an exchange at different times, the composition
- * takes the earliest.
+ * The parts of the loop EACH_END are sequences of their own; only their waits order them. If only such a part waits for
+ * an exchange A and then makes an exchange B ready, A may be started again once B was waited for. The composition's
+ * input is one leaf for each slot; its output is what the method declares to hold every slot's part. So, beside races
+ * and deadlocks, "every weight's update holds every slot's gradient exactly once, in canonical order" is proved for
+ * loops and schedules together. If the caller could start an exchange at different times, the composition takes the
+ * earliest.
  *
- * A step is unrolled twice, and as often as it takes until all exchanges are at their first bank of scratch again; the
- * checker looks at two such rounds. A step depends on earlier ones only through the contents of memories and the next
- * bank, so every later round is like a round that was checked. Between two steps there may be a test, and after it a
- * checkpoint. That makes three compositions: with neither, with the test, with both. Each waits for what it needs, so
- * whatever two neighbours may do to each other is in one of the three.
+ * Steps are unrolled: at least two, and so many that all exchanges use their first bank of scratch again. The checker
+ * plays this round twice. A step depends on earlier steps only through the contents of memories and the bank that comes
+ * next, so every later round is like a round that was checked. Between two steps there may be a test, and after the
+ * test a checkpoint. So there are three compositions: without both, with the test, with test and checkpoint. Any two
+ * loops that can follow each other do so in one of the three.
  *
- * A period of H steps is unrolled as one of min(H, 2). Between two exchanges of weights a step touches only its own
- * rank's memory, and exchanges of its own. So whatever holds between the first step of a period and the second, and
- * between the last and the exchange, holds for any number of steps between them: each begins with what the one before
- * left and is told nothing else.
+ * A period of H steps is unrolled as a period of min(H, 2) steps. Between two exchanges of weights a step touches only
+ * memory of its own rank, and exchanges of its own. More steps in the middle of a period would add nothing new: each
+ * begins with the memory that the step before has left, as the second step does, and no other rank tells it anything.
  *
  * If an exchange is between some ranks only, only these have sequences, and only they may start it, tell it or wait for
  * it; one of them decides how often it is started.
@@ -34,12 +33,11 @@
  * come from the members' own inputs to the composition, which are symbols and not memory. Another proof shows that
  * kernels find the activations and parts of outputs that they need (plan_split.c). This proof shows that no two ranks
  * touch their memory at the same time: exchanged memory is read and written as the graph's nodes say, all of it by
- * each. A rank holds only its part of such a layer's weights after a step, and that is what it owes; before a test it
- * holds all.
+ * each. After a step a rank must hold only its own part of such a layer's weights; before a test it must hold all.
  *
- * The index space is the packed vector. Numbers that must hold every slot's part have a stretch of their own behind it,
- * as long as the vector, so that one proof covers them too. Other numbers are as long as the vector, which proves as
- * much.
+ * The index space is the packed vector. Numbers that must hold every slot's part, such as control numbers, get a range
+ * of their own behind it, as long as the vector, so that one proof covers both. All other numbers are treated as if
+ * they were as long as the vector, which proves the same.
  *
  * Threads: owner. */
 #ifndef TUTTI_PLAN_COMPOSE_H
@@ -53,12 +51,12 @@ typedef struct {
     int64_t first, last;
 } tutti_stretch;
 
-/* A check of a class that is to show that the whole is wrong (plan_alike.h). */
+/* A second check of a class that could not be proved: it finds out whether the whole plan is wrong (plan_alike.h). */
 typedef struct {
     tutti_stretch class; /* the elements of the class */
-    tutti_slice owed;    /* the parts of the zone's vector in which they lie; `of` 0 = what the class owes */
+    tutti_slice owed;    /* parts of the zone's vector that a rank must end with; `of` 0 = as in the first check */
     bool sums_wrong;     /* the result: see tutti_part_source */
-    bool misses;         /* the result: the counter-example is of no element of the class */
+    bool misses;         /* the result: the counter-example is about an element outside the class */
 } tutti_refutation;
 
 /* One run of a loop. */
@@ -121,10 +119,10 @@ typedef struct {
     int *scratch_base; /* per rank and exchange: number of its first scratch buffer */
     int *window;       /* per memory: its stretch of the index space */
     int nwindows;
-    /* For one class of elements (plan_alike.h): what each rank does with them, as parts of the exchanges' vector; NULL
-     * = the composition is for all elements. */
+    /* For one class of elements (plan_alike.h): each rank's steps on these elements, as parts of the exchanges' vector.
+     * NULL = the composition is for all elements. */
     const tutti_unrolled *loops;
-    tutti_stretch zone;           /* elements of the packed vector that this vector holds */
+    tutti_stretch zone;           /* for a class: the range of the packed vector that its vector represents */
     tutti_refutation *refutation; /* NULL = the class is to be proved */
     bool owes_nothing;
     int owed_parts; /* number of parts of the class's vector; a rank owes one of them. 1: a rank owes all */
@@ -145,15 +143,15 @@ tutti_status tutti_composition_check(tutti_composition *c, tutti_failure *err);
 void tutti_composition_find_edges(tutti_composition *c);
 /* Assigns numbers to the copies of memories and to scratch buffers. */
 void tutti_composition_number(tutti_composition *c);
-/* Makes the tables of what exchanges are told, empty, and of where their steps begin. */
+/* Allocates a rank's tables of `out`: begun, ready, is_free and waited are empty; first_step is filled in. */
 void tutti_composition_tables(const tutti_composition *c, int rank, tutti_arena *arena, tutti_unrolled *out);
 /* Unrolls the loops of a rank (plan_loop.c). TUTTI_ERR_FAILED: an exchange is never ready or free, or the rule does not
  * read a verdict. */
 tutti_status tutti_composition_unroll(const tutti_composition *c, int rank, tutti_arena *arena, tutti_unrolled *out,
                                       tutti_failure *err);
 
-/* Buffers, in this order: inputs (one for each slot), result, `seen`, what is known of the group that shares layers,
- * the copies of all memories, scratch of exchanges. */
+/* Returns how many input buffers a rank has. A rank's buffers are, in this order: inputs (one for each slot), result,
+ * `seen`, what is known of the group that shares layers, the copies of all memories, scratch of exchanges. */
 int tutti_composition_nslots(const tutti_composition *c, int rank);
 static inline int tutti_composition_copy(const tutti_composition *c, int rank, int memory, int copy)
 {
@@ -168,15 +166,15 @@ static inline const tutti_part *tutti_composition_part(const tutti_composition *
     return place < 0 ? &c->none : &c->schedules[x->schedule].parts[place];
 }
 
-/* Copies of a memory in the composition. Activations have none: another proof checks them by life time. */
+/* Returns how many copies of a memory the composition has. Activations have none: plan_check_arena.c checks them. */
 static inline int tutti_composition_copies(const tutti_composition *c, int memory)
 {
     const tutti_plan_memory *m = &c->plan->memories[memory];
     return m->role == TUTTI_ROLE_ACTIVATIONS ? 0 : m->copies;
 }
 
-/* Writes the i-th stretch of the index space in which a rank must hold, after all runs, what is declared. False: there
- * are no more. */
+/* Writes the i-th range of the index space in which a rank must end with the contents that the method declares. False:
+ * there are no more ranges. */
 bool tutti_composition_owed(const tutti_composition *c, int rank, int i, tutti_stretch *out);
 tutti_stretch tutti_composition_stretch(const tutti_composition *c, int memory, int64_t first, int64_t count);
 

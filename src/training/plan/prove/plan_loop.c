@@ -108,7 +108,8 @@ static void touch_travelling(writer *w, const tutti_node *n)
     }
 }
 
-/* From here on the rank has the inputs of its group's samples: what it computes from them holds their leaves. */
+/* Notes that the rank has the inputs of all its group's samples: from here on its gradients hold the leaves of all
+ * members. */
 static void meet_group(writer *w)
 {
     const tutti_plan *p = w->c->plan;
@@ -131,12 +132,13 @@ static void add_kernel(writer *w, const tutti_action *a)
     for (int i = 0; i < n->nreads; i++) {
         if (n->reads[i].kind != TUTTI_DATUM_PARAM) continue;
         const int param = n->reads[i].index, memory = tutti_plan_value_memory(w->c->plan, param);
-        if (g->params[param].is_frozen) continue; /* nothing writes a frozen parameter: tutti_plan_check */
+        if (g->params[param].is_frozen) continue; /* nothing writes it: tutti_plan_check has checked that */
         add_copy(w, copy_of(w, memory, 0), seen(w), param_range(w, param, memory))->param = param;
     }
     add_gradients(w, n, a);
     touch_travelling(w, n);
-    /* the first kernel of a slot also writes what loading would write (@stop) */
+    /* the first forward kernel of a slot also counts as the writer of @stop, which is written when samples are
+     * loaded */
     for (int i = 0; i < a->node && n->kind == TUTTI_NODE_FORWARD; i++)
         if (g->nodes[i].kind == TUTTI_NODE_FORWARD) return;
     for (int i = 0; i < a->node && n->kind == TUTTI_NODE_FORWARD; i++)
@@ -161,8 +163,8 @@ static void tell(writer *w, int exchange, unsigned when)
     if (when & TUTTI_WHEN_FREE && w->out->is_free[at] < 0) w->out->is_free[at] = position;
 }
 
-/* True if the loop knows that the exchange's last invocation has ended: it has waited for it, or for the invocation
- * with the same number of the exchange that follows it. */
+/* True if the loop knows that the exchange's last invocation has ended: the loop has waited for it or, if a part of
+ * EACH_END waits for it, for the same invocation of the exchange that the part makes ready. */
 static bool is_over(const writer *w, int exchange)
 {
     const int last = w->started[exchange] - 1, next = w->follower[exchange];
@@ -299,9 +301,8 @@ static tutti_status check_told(const tutti_composition *c, int rank, const tutti
 {
     for (int i = 0; i < c->plan->nexchanges; i++) {
         const tutti_plan_exchange *x = &c->plan->exchanges[i];
-        if (tutti_plan_place(x, rank) < 0)
-            continue; /* tutti_plan_check_actions has checked that the rank leaves it
-                                                      * alone */
+        /* a rank that is no member does nothing with the exchange: tutti_plan_check_actions has checked that */
+        if (tutti_plan_place(x, rank) < 0) continue;
         if (started[i] != c->ninvocations[i])
             return tutti_fail(err, TUTTI_ERR_FAILED, "rank %d starts the exchange of %s %d times, rank %d %d times",
                               rank, x->name, started[i], tutti_plan_spokesman(c->plan, x), c->ninvocations[i]);
@@ -341,12 +342,11 @@ static void add_begin(writer *w)
     const tutti_plan *p = w->c->plan;
     add(w, TUTTI_STEP_NOP)->when = TUTTI_WHEN_READY | TUTTI_WHEN_FREE;
     const bool sees_states = p->config.norms == TUTTI_NORMS_OF_TENSORS;
-    for (int m = 0; m < p->nmemories;
-         m++) /* initial weights and centre may have any value; states begin as zeros, and hardly anything reads them
-               * before they are written */
+    /* Writes first values: initial weights and centre may have any value. States begin as zeros, and only norms of
+     * tensors read them before they are written. Exchanged data are read as a whole, even before they are exchanged. */
+    for (int m = 0; m < p->nmemories; m++)
         if ((p->memories[m].is_lasting && (p->memories[m].role != TUTTI_ROLE_STATE || sees_states)) ||
-            p->memories[m].role == TUTTI_ROLE_TRAVELLING) /* all of the memory is read, even if no exchange has filled
-                                                           * it */
+            p->memories[m].role == TUTTI_ROLE_TRAVELLING)
             add_copy(w, 0, copy_of(w, m, 0), all_of(w, m));
 }
 

@@ -23,7 +23,7 @@ typedef enum {
     TUTTI_DID_MOVE,
     TUTTI_DID_FOLD,     /* added slots' gradients; index = bucket; index nbuckets = the control numbers */
     TUTTI_DID_CONVERT,  /* converted gradients to the type in which they are sent, or back; index = bucket */
-    TUTTI_DID_EXCHANGE, /* started exchanges, or moved their bytes */
+    TUTTI_DID_EXCHANGE, /* started exchanges or moved their bytes, between kernels */
     TUTTI_DID_WAIT,     /* waited for an exchange; index = its number in plan->exchanges */
     TUTTI_DID_UPDATE,   /* updated weights, or checked gradients before the update; index = bucket */
     TUTTI_DID_CENTRE,   /* changed the centre; index = bucket */

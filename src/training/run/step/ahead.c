@@ -13,7 +13,7 @@ static tutti_status load_next(tutti_stepping *s)
 {
     tutti_ahead *a = &s->ahead;
     const tutti_batch *batch = NULL;
-    s->device->brought(s->device); /* after this call the loader may overwrite the previous batch */
+    s->device->brought(s->device); /* waits until the previous batch, which the loader may overwrite, is read */
     a->status = tutti_step_load(s, &batch, &a->why);
     a->is_there = !a->status;
     if (a->status) return a->status;

@@ -20,7 +20,7 @@ static int rank_of(const tutti_shared *s)
     return tutti_group_rank(s->group);
 }
 
-/* Makes a memory with a region of its own. from: the rank whose memory this rank touches. */
+/* Makes a memory with a region of its own. from: the rank whose copy of the memory this rank will use. */
 static tutti_status create_region(tutti_shared *s, int m, int from, tutti_failure *err)
 {
     const tutti_plan_memory *what = &s->plan->memories[m];

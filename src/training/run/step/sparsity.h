@@ -23,7 +23,8 @@ typedef struct tutti_relus {
 /* Finds the ReLUs of a graph. The array is in `arena`. */
 void tutti_relus_find(const tutti_graph *g, tutti_arena *arena, tutti_relus *out);
 /* Call it after a layer's forward pass, on its device. If the layer is one of the ReLUs, launches a kernel that counts
- * the zeros of its output and adds them to the ReLU's number. Returns the event of that; 0 = nothing was launched. */
+ * the zeros of its output and adds them to the ReLU's number. Returns the event of this kernel; event 0 = nothing was
+ * launched. */
 tutti_event tutti_relus_count(const tutti_relus *relus, int layer, const tutti_kernel_work *pass, int64_t *zeros,
                               const tutti_device *d);
 /* Decides which convolutions skip zeros before anything has been counted, from the graph alone: most of the gradient

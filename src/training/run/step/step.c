@@ -12,8 +12,8 @@
 #include "evaluate.h"
 #include "step_impl.h"
 
-/* Values that a rank adds to @stop, once for each of its slots (at most 2^20). ENDS: the rank was asked
- * to end. SAVES, COPIES: rank 0's clock asks for a checkpoint or a copy. The sum of all COPIES is below 1. */
+/* Values that a rank adds to @stop, once for each of its slots (at most 2^20). ENDS: the rank was asked to end. SAVES,
+ * COPIES: rank 0's clock asks for a checkpoint or a copy. All COPIES together sum to less than 1. */
 static const float ENDS = 0x1p22F, SAVES = 1, COPIES = 0x1p-21F;
 
 /* ---- kernels, and looks at their results ---- */
@@ -195,8 +195,8 @@ static tutti_status play_start(tutti_stepping *s, tutti_step_common *play, const
     (void)err;
     if (gone && atomic_load(gone)) return TUTTI_OK; /* the peer is gone, so the exchange never ends */
     if (s->nranks > 1)
-        tutti_step_sync(s); /* a single rank needs no wait: no other rank reads the data, and the device's queue keeps
-                             * the order */
+        tutti_step_sync(s); /* not for a single rank: no other rank reads the data, and the device's queue keeps the
+                             * order */
     tutti_beside_starts(s, a->exchange, &play->update);
     tutti_shared_start(&s->shared, a->exchange, a->when);
     tutti_did(&s->account, TUTTI_DID_EXCHANGE, 0);

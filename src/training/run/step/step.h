@@ -18,8 +18,8 @@
  *   forward.c    an inference graph of some samples
  *   sparsity.c   zeros that convolutions skip
  *
- * This code knows of visits only what an action asks of the board, and nothing of what is kept and reported. Threads:
- * owner of the group; for a stand-in, the thread that plays it. */
+ * About visits this code knows only what actions ask the board, and it knows nothing about checkpoints and reports.
+ * Threads: owner of the group; for a stand-in, the thread that plays it. */
 #ifndef TUTTI_STEP_H
 #define TUTTI_STEP_H
 
@@ -54,7 +54,7 @@ typedef struct {
     tutti_param_group *groups; /* per parameter: its rate and decay */
     int loss, correct, stop;   /* control numbers: indices into the parameters */
     tutti_loss_scale_state scale;
-    int64_t earlier_updates; /* updates of the states before this run's step 0 */
+    int64_t earlier_updates; /* updates that the rule's states had seen before step 0 of this run */
     int64_t first_step;      /* the step at which this run began */
     tutti_visits *visits;    /* where ranks take steps of their own (tutti_async_create); else NULL */
     /* the following belong to the thread that plays: the rank itself or a stand-in */
@@ -72,7 +72,8 @@ typedef struct {
     int64_t skipped_in_a_row; /* steps skipped in a row because gradients were not finite */
     bool skipped_at_least;    /* the last skipped step used the smallest loss scale already */
     int my_signal;            /* number of the signal that asks this rank to end; 0 = none */
-    /* all ranks stop, save or copy after this step: some rank was signalled, or rank 0's clock asked */
+    /* after this step all ranks stop, save a checkpoint, or copy the state: a rank got a signal, or rank 0's clock
+     * asked for it */
     bool asked_to_stop, asked_to_save, asked_to_copy;
     bool has_stalled; /* true once this rank's handicap has made it stall */
     /* time that kernels which only wait still have to wait; < 0: they have waited too long */

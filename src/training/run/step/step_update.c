@@ -163,7 +163,7 @@ static void update_statistic(const tutti_stepping *s, updating *u, const tutti_a
     if (w->nslices == TUTTI_WORK_TOGETHER) launch_statistics(s, u);
 }
 
-/* p: the parameter; step: with the rate of this parameter. */
+/* Adds the update of parameter p to those that are launched together. step: numbers of the step, with p's rate. */
 static void update_param(const tutti_stepping *s, updating *u, const tutti_update_step *step, const tutti_action *a,
                          int p, const tutti_update_slice *slice)
 {
@@ -188,7 +188,7 @@ tutti_event tutti_step_update(const tutti_stepping *s, const tutti_update_step *
 {
     const tutti_bucket *bucket = &s->plan->buckets[apply->bucket];
     tutti_update_step step = *update;
-    step.unscale *= apply->share * clip; /* the loss was divided by the samples of the whole batch */
+    step.unscale *= apply->share * clip; /* `share`, because the loss was divided by the samples of the whole batch */
     updating u;
     memset(&u, 0, sizeof u); /* a device compares launches with earlier ones, padding included */
     for (int i = bucket->first_param; i < bucket->first_param + bucket->nparams; i++) {

@@ -16,8 +16,8 @@
 enum { MOST_SKIPPED = 32 }; /* skipped steps in a row that end a run with a fixed scale */
 
 /* Adds the last good checkpoint to the message. A checkpoint's numbers are finite, or it would not have been saved.
- * Only the step after it shows whether it was good, so a checkpoint with no step after it is not named if there is
- * another. */
+ * Only the step after a checkpoint shows whether its weights are good. So the checkpoint of the last step is named only
+ * if there is no other. */
 static void say_last_good(const tutti_telling *t, tutti_strbuf *words)
 {
     tutti_checkpoint_entry *entries;
@@ -99,7 +99,7 @@ tutti_status tutti_diverge_after_step(tutti_telling *t, tutti_failure *err)
         t->run->skipped_in_a_row &&
         ((t->run->config->loss_scale.dynamic && t->run->skipped_at_least) || t->run->skipped_in_a_row >= MOST_SKIPPED);
     if (isfinite(t->run->last_loss) && !is_stuck) return TUTTI_OK;
-    /* no weight has changed: a smaller scale may be enough */
+    /* the step was skipped and changed no weight; a smaller loss scale may be enough */
     if (t->run->skipped_in_a_row && !is_stuck) return TUTTI_OK;
     if (is_stuck)
         tutti_strbuf_printf(

@@ -39,7 +39,7 @@ tutti_status tutti_telling_open(tutti_telling *t, const tutti_stepping *run, tut
                                 tutti_failure *err);
 void tutti_telling_close(tutti_telling *t);
 void tutti_telling_resume(tutti_telling *t); /* time counts as training from now on */
-void tutti_telling_tick(tutti_telling *t);   /* time up to now was training */
+void tutti_telling_tick(tutti_telling *t);   /* adds the time up to now to the training time */
 
 void tutti_report_note(const tutti_telling *t, const char *text);
 /* Reports that the run has diverged. ends: the caller of the run gets the words as the failure. */

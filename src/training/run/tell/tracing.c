@@ -15,7 +15,7 @@
 #include "../../../base/file.h"
 #include "../../../metrics/trace.h"
 
-enum { CHUNK = 4096, MOST_GATHERED = 1 << 19 }; /* most spans in a gather: of one rank, of all */
+enum { CHUNK = 4096, MOST_GATHERED = 1 << 19 }; /* most spans in one gather: of one rank, and of all ranks */
 
 static const char *const file_names[] = {"trace.json", "layers.txt"};
 enum { CHROME_FILE, LAYERS_FILE, NFILES };

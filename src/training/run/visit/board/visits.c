@@ -244,8 +244,8 @@ static tutti_status note_stop(tutti_visits *v, int64_t stop, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* A rank that asked to end before this call writes the new stop has moved the old one, so its request is repeated
- * here. */
+/* A rank that asked to end before this call writes the new stop has moved only the old stop, so this call repeats its
+ * request. */
 tutti_status tutti_visits_open(tutti_visits *v, int64_t stop, tutti_failure *err)
 {
     const tutti_status st = note_stop(v, stop, err);

@@ -7,7 +7,7 @@
  * shares before it have been played and none after it, so that a known number of samples is tested and saved. A rank
  * that is asked to end moves the stop to the next step that no rank has begun.
  *
- * In a group that bears deaths a rank may die at any point. Then its turns are passed on and no rank waits for its
+ * In a group that survives deaths a rank may die at any point. Then its turns are passed on and no rank waits for its
  * progress. If shares are dealt in order, its remaining shares are dealt to others. Nobody plays the shares that it had
  * been dealt. A worker of another host counts as gone only when its stand-in has ended what that worker was doing.
  *

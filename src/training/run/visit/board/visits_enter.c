@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* visits_enter.c: lets workers in to the centre, and makes fast workers wait for the slowest (staleness). A wait spins
- * for a moment, then yields its core, then sleeps. It looks for deaths all the while; a death that the group bears ends
- * the wait for that rank. */
+ * for a moment, then yields its core, then sleeps. It looks for deaths all the while; if the group survives the death
+ * of a rank, waits for that rank end. */
 #include <sched.h>
 #include <stdio.h>
 

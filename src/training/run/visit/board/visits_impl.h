@@ -27,7 +27,7 @@ typedef struct {
                                              * bucket, and the record */
 } tutti_visits_board;
 
-/* True if this worker uses the board and the centre no more: it is gone, and its stand-in has ended. */
+/* True if nobody uses the board and the centre for this worker any more: it is gone, and its stand-in has ended. */
 bool tutti_visits_is_out(const tutti_visits *v, int rank);
 
 struct tutti_visits {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* visits_turns.c: gives workers their turns and deals shares in order (visits_turns.h).
  *
- * The lock is a ticket lock whose holder may die. Invariant, all accesses sequentially consistent: from before a ticket
- * is drawn until after the head has passed it, its owner's line names the ticket or says that one is being drawn. So
- * suppose a worker reads the head and then finds no living line that says either. Then the owner is gone, or has left
- * meanwhile; in the second case the head has moved, and the compare-exchange that passes the turn on fails. */
+ * The lock is a ticket lock whose holder may die. All accesses are sequentially consistent. Invariant: from before a
+ * ticket is drawn until after the head has passed it, the line of its owner names the ticket or says that a ticket is
+ * being drawn. Suppose that a worker reads the head, and then finds no living worker whose line says one of the two.
+ * Then the owner of the head's ticket is dead, or it has ended its visit in between. If it has ended, the head has
+ * moved, and the worker's compare-exchange, which would pass the turn on, fails. */
 #include "visits_turns.h"
 
 static bool is_gone(const tutti_turns *t, int rank)
@@ -120,8 +121,8 @@ static bool is_anybody_gone(const tutti_turns *t)
     return false;
 }
 
-/* Closes all columns. Returns the first share from which on none has been dealt; the shares from there on are common.
- * The result is always the same. */
+/* Closes all columns. Returns the first of the common shares: neither it nor any share after it was dealt from a
+ * column. All calls return the same share. */
 static int64_t close_columns(const tutti_turns *t, int64_t begin)
 {
     int64_t common = begin;

@@ -2,9 +2,9 @@
 /* visits_turns.h: decides which worker may visit next, and which share it is dealt where shares are dealt in order. Any
  * worker may be lost at any point.
  *
- * Turns and shares lie in memory that all workers map. Each word says enough for another worker to go on from it: for a
- * ticket, which worker has drawn it or is about to; for a worker, how many of its shares have been dealt. Nothing needs
- * repair: a worker that waits in vain sees that no living worker has the turn, and passes it on.
+ * Turns and shares lie in memory that all workers map. From each word alone another worker knows how to continue: which
+ * worker has drawn a ticket or is drawing one, and how many of a worker's shares have been dealt. Nothing needs repair:
+ * a worker that waits in vain sees that no living worker has the turn, and passes it on.
  *
  * is_gone must be true only for a worker that uses this memory no more, and must stay true. Threads: the owner of each
  * rank's view; deal: any one thread of a rank at a time. */
@@ -22,12 +22,12 @@ enum { TUTTI_TICKET_DRAWS = -1 };
 typedef struct {
     _Alignas(64) _Atomic int64_t ticket; /* 1 + the ticket that the worker drew last, or TUTTI_TICKET_DRAWS while it
                                           * draws a ticket */
-    _Atomic int64_t
-        brought;        /* in rank order: 1 + the ticket for which the worker's vector has arrived from another host */
-    _Atomic bool rests; /* the worker is at a stop and takes no turn before the next stretch */
-    _Alignas(64) _Atomic int64_t dealt; /* shares of the worker's column that were dealt to itself, while no worker is
+    /* in rank order: 1 + the ticket for which the worker's vector has arrived from another host */
+    _Atomic int64_t brought;
+    _Atomic bool rests;                 /* the worker is at a stop and takes no turn before the next stretch */
+    _Alignas(64) _Atomic int64_t dealt; /* shares of the worker's column that were dealt to the worker before any was
                                          * gone */
-    _Atomic int64_t left;               /* shares of the worker's column that were dealt since a worker is gone */
+    _Atomic int64_t left;               /* shares of the worker's column that were dealt after a worker was gone */
     _Atomic int64_t behind;             /* 1 + the last share that the worker was dealt; it is dealt no share below this
                                          * number any more */
 } tutti_turns_line;
