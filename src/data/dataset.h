@@ -33,8 +33,8 @@ typedef struct {
     const char *set;  /* name of the set: "digits", "mnist", ... */
     const char *path; /* folder of files, or NULL */
     uint64_t seed;    /* seed of generated sets */
-    /* generated sets: how many to generate (0 = the set's default); sets from files: use only the first samples (0 =
-     * all) */
+    /* numbers of samples. Generated sets: to generate (0 = the set's default); sets from files: to use, the first ones
+     * (0 = all) */
     int64_t train_samples, test_samples;
     tutti_shape shape;   /* noise: shape of a sample */
     int64_t classes;     /* noise: number of classes */

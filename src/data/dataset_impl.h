@@ -20,14 +20,14 @@ struct tutti_dataset {
     tutti_shape shape; /* shape of one sample */
     int64_t count;
     int nclasses, nchannels;
-    bool crop, flip; /* true if samples of this split are cropped, or mirrored */
+    bool crop, flip; /* crop: samples of this split are cropped at random; flip: mirrored at random */
     double mean[TUTTI_MAX_CHANNELS], std[TUTTI_MAX_CHANNELS];
     bool skip_bad;
     int64_t nstored;                  /* samples in memory; in a set of bytes, sample i is stored sample i % nstored */
     void *own;                        /* what the set's `open` stores for its `read` */
     char notes[TUTTI_MAX_NOTES];      /* text of tutti_dataset_notes; may be empty */
     char largest_at[TUTTI_MAX_NOTES]; /* text of tutti_dataset_largest_label; may be empty */
-    /* the following fields are for sets of bytes */
+    /* bytes of one channel of a sample; this field and the next ones are for sets of bytes */
     int64_t channel_bytes;
     float (*normal)[256]; /* for each channel, the float of each byte: (byte / 255 - mean) / std */
     uint8_t *pixels;      /* bytes of the stored samples; freed with free(), unless they lie in a block; NULL for sets

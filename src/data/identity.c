@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* identity.c: hashes labels and samples of a data set, to tell later whether it is the same data. It reads 64 samples,
- * however large the set is, so that it costs next to nothing beside opening the set. A change of the data that changes
- * none of the 64, no label, no count and no name is unlikely. */
+/* identity.c: hashes labels and samples of a data set, so that a later run can check that its data are the same. It
+ * reads 64 samples, however large the set is, so that it costs next to nothing beside opening the set. A change of the
+ * data that changes none of the 64, no label, no count and no name is unlikely. */
 #include "identity.h"
 
 #include <ctype.h>

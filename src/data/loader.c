@@ -44,7 +44,7 @@ struct tutti_loader {
     int nstarted;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    int64_t next;  /* the next ticket */
+    int64_t next;  /* number of the next ticket to hand out */
     int64_t end;   /* number of batches; INT64_MAX while it is not known */
     int64_t taken; /* batches taken since first_step */
     bool stopping;

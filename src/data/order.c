@@ -8,7 +8,7 @@
 
 enum { NROUNDS = 8 }; /* rounds of the network: small sets need 8 to mix well; 4 would be enough for 60,000 samples */
 
-/* splitmix64's finaliser: each bit of the result depends on all of v. */
+/* Mixes bits by splitmix64's finaliser: each bit of the result depends on all bits of v. */
 static uint64_t mixed(uint64_t v)
 {
     v = (v ^ (v >> 30)) * 0xbf58476d1ce4e5b9u;

@@ -44,7 +44,8 @@ static void say_nothing(j_common_ptr c)
     (void)c;
 }
 
-/* Limits scans: a progressive file may have any number of them, each over all blocks. */
+/* Refuses files with more than MAX_SCANS scans: a progressive file may have any number of them, and each goes over all
+ * blocks. */
 static void scans_limit(j_common_ptr c)
 {
     if (c->is_decompressor && ((j_decompress_ptr)c)->input_scan_number > MAX_SCANS) {
@@ -104,7 +105,8 @@ tutti_status tutti_jpeg_open(tutti_image *im, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* Pixel i of the smaller picture comes from the pixels [i * scale, (i + 1) * scale) of the whole picture. */
+/* Converts an axis to pixels of the picture at 1 / scale of its size, whose pixel i comes from the pixels [i * scale,
+ * (i + 1) * scale) of the whole picture. */
 static void axis_shrink(tutti_axis *a, int scale)
 {
     a->begin /= scale;

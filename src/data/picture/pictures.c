@@ -71,7 +71,8 @@ void tutti_pictures_destroy(tutti_pictures *p)
 
 /* ---- pictures for sets of bytes ---- */
 
-/* Pillow's "L": the weights of ITU-R 601-2, in 65,536ths. Grey pixels are not changed. */
+/* Converts a pixel to grey as Pillow's "L" does, by the weights of ITU-R 601-2 in 65,536ths. Grey pixels do not
+ * change. */
 static uint8_t grey_of(const uint8_t *rgb)
 {
     return (uint8_t)((rgb[0] * 19595 + rgb[1] * 38470 + rgb[2] * 7471 + 0x8000) >> 16);

@@ -72,7 +72,7 @@ static bool has(const char *folder, const char *name)
     return there;
 }
 
-/* Says in words what other CIFAR files lie in the folder, and what to do with them; "" if none do. */
+/* Returns words about CIFAR files of another form in the folder, and what to do with them; "" if there are none. */
 static const char *say_other(const form *f, const char *folder)
 {
     if (has(folder, "cifar-10-batches-py") || has(folder, "data_batch_1") || has(folder, "cifar-100-python"))

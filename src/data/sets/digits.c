@@ -53,7 +53,8 @@ static const int8_t *style_pick(tutti_dice *d, int digit)
     return tutti_digit_styles[0].path; /* never reached: the weights sum to TUTTI_DIGIT_WEIGHTS (a test adds them) */
 }
 
-/* Catmull-Rom through b and c, t = i / PIECES; numerators are exact, with one division at the end. */
+/* Returns a point of the Catmull-Rom curve between b and c, at t = i / PIECES. It divides once at the end, so all
+ * before is exact. */
 static int64_t between(int64_t a, int64_t b, int64_t c, int64_t e, int64_t i)
 {
     const int64_t n = PIECES;

@@ -191,7 +191,7 @@ static void stroke_draw(canvas *c)
     fill(c, &o, colour_pick(d));
 }
 
-/* Sine and cosine of a turn of up to 45 degrees, from their series. */
+/* Draws a random turn of up to 45 degrees, and computes its sine and cosine from their series. */
 static void turn_pick(tutti_dice *d, int64_t *sine, int64_t *cosine)
 {
     const int64_t t = tutti_dice_below(d, 2 * 51472) - 51472, square = t * t / ONE; /* 51472 = pi / 4 in Q16 */

@@ -226,8 +226,8 @@ static tutti_status read_lines(table *t, int64_t wanted)
 
 /* ---- finding the file and opening the set ---- */
 
-/* Returns the length of what stands before "SPLIT.csv" or "SPLIT.csv.gz" in a name: NAME_, NAME- or nothing; -1: the
- * name has another form. */
+/* Returns the length of the prefix of a name PREFIX + "SPLIT.csv" or "SPLIT.csv.gz"; the prefix is NAME_, NAME- or
+ * nothing. -1: the name has another form. */
 static int prefix_of(const char *name, const char *split)
 {
     static const char *const endings[] = {".csv", ".csv.gz"};
