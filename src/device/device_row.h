@@ -40,7 +40,7 @@ typedef struct {
 
 /* All work that was launched up to a moment. */
 typedef struct {
-    uint64_t number; /* 0 means none */
+    uint64_t number; /* number of the last of this work; 0 means that there is none */
 } tutti_event;
 
 typedef struct tutti_device tutti_device;
@@ -108,8 +108,8 @@ struct tutti_device {
     void (*brought)(const tutti_device *d);
     /* Waits until everything on the queue is over. */
     void (*finish)(const tutti_device *d);
-    /* The host has remade something that arguments of work point to, such as a kernel: the row forgets what it has
-     * recorded. NULL if the row never records. */
+    /* Forgets all recorded sequences of work. The host calls it when it has remade something that arguments of work
+     * point to, such as a kernel. NULL if the row never records. */
     void (*renew)(const tutti_device *d);
     /* TUTTI_ERR_FAILED with words once the device has failed; results of launches after the failure are undefined. */
     tutti_status (*check)(const tutti_device *d, tutti_failure *err);

@@ -30,7 +30,7 @@ tutti_cuda *tutti_cuda_of(const tutti_device *d); /* Returns the card of a devic
 typedef struct {
     char name[96];                     /* "NVIDIA H200" */
     int number, major, minor;          /* capability 9.0: major 9, minor 0 */
-    int multiprocessors, shared_bytes; /* the most shared memory that a block can ask for */
+    int multiprocessors, shared_bytes; /* multiprocessors; the most shared memory that a block can ask for */
     int64_t memory_bytes, l2_bytes;
     int driver; /* version of the driver: 13000 means CUDA 13.0 */
 } tutti_cuda_card;
@@ -85,7 +85,7 @@ tutti_status tutti_cuda_functions(const char *name, const char *const *names, si
 /* --- cuda_survey.c: what this machine has of CUDA, for people --- */
 enum { TUTTI_CUDA_SURVEY = 400, TUTTI_CUDA_NLIBRARIES = 5 };
 typedef struct {
-    const char *name, *purpose;    /* "cudnn", "convolutions" */
+    const char *name, *purpose;    /* name and use of the library: "cudnn", "convolutions" */
     char words[TUTTI_CUDA_SURVEY]; /* place and version: "/usr/lib/libcudnn.so.9, version 91900" */
 } tutti_cuda_part;
 /* Looks for library i < TUTTI_CUDA_NLIBRARIES; 0 is the driver. TUTTI_ERR_FAILED: it is missing; err says why and what

@@ -49,7 +49,7 @@ struct tutti_cuda {
     pthread_mutex_t lock;
     tutti_cuda_driver driver;
     tutti_cuda_card card;
-    void *context, *stream, *side; /* side: the stream on which `bring` copies host memory */
+    void *context, *stream, *side; /* context; the queue's stream; the stream on which `bring` copies host memory */
     void *arrived;                 /* event after the last copy by `bring` */
     bool is_coming;                /* true if `bring` has made a copy for which the queue has not waited yet */
     tutti_cuda_range *ranges;
