@@ -59,8 +59,8 @@ static void open_event(printer *p, const char *name, const char *phase, int pid,
     tutti_json_int(j, "tid", tid);
 }
 
-/* what: "thread_name" and the like. The part after its underscore is the key of the value: `text`, or if that is NULL,
- * `number`. */
+/* Writes a metadata event. what: "thread_name" and the like. The part after its underscore is the key of the value:
+ * `text`, or if that is NULL, `number`. */
 static void put_metadata(printer *p, const char *what, int pid, int tid, const char *text, int64_t number)
 {
     const char *key = strchr(what, '_') + 1;

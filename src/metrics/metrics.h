@@ -45,8 +45,8 @@ typedef enum {
     TUTTI_COST_DATA,         /* compute waits for a batch */
     TUTTI_COST_INIT,         /* everything before the first step */
     TUTTI_COST_EXCHANGE,     /* gradients and weights between ranks: waiting, reducing, copying */
-    TUTTI_COST_BATCH_COPY,   /* batch, host to device */
-    TUTTI_COST_WEIGHTS_COPY, /* weights, host to device and back */
+    TUTTI_COST_BATCH_COPY,   /* copying a batch from host to device */
+    TUTTI_COST_WEIGHTS_COPY, /* copying weights from host to device and back */
     TUTTI_COST_COMPUTE,      /* forward and backward passes */
     TUTTI_COST_UPDATE,       /* updates of weights, on the workers */
     TUTTI_COST_CENTRE,       /* updates of weights, at the centre */

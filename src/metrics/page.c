@@ -144,7 +144,7 @@ void tutti_page_table_end(tutti_page *p)
 
 void tutti_page_row(tutti_page *p)
 {
-    if (p->ncolumns) tutti_page_close(p); /* closes the row before */
+    if (p->ncolumns) tutti_page_close(p); /* closes the row that is open */
     p->at = 0;
     tutti_page_open(p, "tr");
 }

@@ -65,7 +65,7 @@ typedef struct {
     char rule[16];                                  /* "" = not given */
     tutti_step_spread spread;
     double read_us, copy_us; /* sums over all rows, for one step; 0 if the columns are missing */
-    tutti_arena arena;       /* owns what was read */
+    tutti_arena arena;       /* owns the memory of rows and names */
 } tutti_layer_trace;
 
 /* Appends the columns' names and a row for each layer; times are rounded to a nanosecond. */

@@ -30,9 +30,9 @@ typedef struct {
     int height;         /* height of the panel in pixels; 0 = 250 */
 } tutti_chart_panel;
 
-/* Draws at most 4 series in a panel. They differ in colour; a pale series has the colour of the series before it.
- * Series without points are named but not drawn. The y axis begins at 0 if no value is below 0 and the least is below
- * half of the most. */
+/* Draws panels, each with at most 4 series. They differ in colour; a pale series has the colour of the series before
+ * it. Series without points are named but not drawn. The y axis begins at 0 if no value is below 0 and the least is
+ * below half of the most. */
 void tutti_chart_svg(const char *title, const char *x_title, const tutti_chart_panel *panels, int npanels,
                      tutti_strbuf *out);
 
@@ -177,7 +177,7 @@ void tutti_sparsity_chart_svg(const char *title, const tutti_sparsity_row *rows,
 
 typedef struct {
     const char *name;           /* name in the legend: "centre", "worker 0" */
-    const double *step, *x, *y; /* n points, steps growing: places in a plane at these steps */
+    const double *step, *x, *y; /* n points: steps, ascending, and the place in a plane at each step */
     const double *distance;     /* distance from the centre at each step; NULL for the centre itself */
     int n;                      /* number of points, 1 or more, the same for all ways */
 } tutti_chart_way;

@@ -54,7 +54,7 @@ void tutti_svg_end(tutti_strbuf *out)
     tutti_strbuf_puts(out, "</svg>\n");
 }
 
-/* Control characters other than tabs and newlines are left out, because XML cannot hold them. */
+/* Appends a character. Control characters other than tabs and newlines are left out, because XML cannot hold them. */
 static void put_character(tutti_strbuf *out, const char *bytes, size_t n)
 {
     const unsigned char c = (unsigned char)bytes[0];
