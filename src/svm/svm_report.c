@@ -16,7 +16,7 @@ typedef struct {
     /* [n] points of the curves: time, active samples, gap */
     double *seconds, *active, *gap;
     int problems;                                                                    /* number of solved problems */
-    double samples, iterations, eliminated, reconstructed, kernel_rows, cached_rows; /* sums over the solved problems */
+    double samples, iterations, eliminated, reconstructed, kernel_rows, cached_rows; /* sums over all solved problems */
     double work, all;                 /* kernel values that were computed, and those that a training without elimination
                                        * would compute */
     double spent_s[TUTTI_SVM_NWORKS]; /* seconds of each kind of work, over all subproblems */

@@ -9,7 +9,7 @@
 #include "tutti/svm.h"
 
 typedef struct {
-    int nranks, nthreads; /* the trace is written by rank 0 */
+    int nranks, nthreads; /* numbers of ranks, and of threads of each; the trace itself is written by rank 0 */
     tutti_svm_event *events;
     int64_t n;
 } tutti_svm_trace;

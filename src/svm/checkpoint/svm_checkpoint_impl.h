@@ -19,11 +19,11 @@
 #include "tutti/svm.h"
 
 enum { TUTTI_SVM_CHECKPOINT_WORD = 8, TUTTI_SVM_CHECKPOINT_VERSION = 1 };
-#define TUTTI_SVM_CHECKPOINT_MAGIC INT64_C(0x54504b435f4d5653) /* "SVM_CKPT" */
+#define TUTTI_SVM_CHECKPOINT_MAGIC INT64_C(0x54504b435f4d5653) /* the bytes "SVM_CKPT" */
 
 typedef struct {
     int64_t magic, version;
-    int64_t identity_bytes; /* bytes, in whole words */
+    int64_t identity_bytes; /* bytes of the identity, rounded up to whole words */
     int64_t nentries;
     int64_t solving; /* 1: the state of the problem that was being solved follows the entries; 0: there is none */
 } tutti_svm_checkpoint_head;

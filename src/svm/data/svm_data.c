@@ -22,11 +22,12 @@ static tutti_status read_label(const char **p, const tutti_svm_reading *how, dou
                           INT32_MAX);
     if (whole != *label && !how->lenient)
         return tutti_fail(err, TUTTI_ERR_DATA, "the label '%s' is not a whole number (--lenient cuts it)", word.text);
-    *label = whole + 0.0; /* makes 0 of -0 */
+    *label = whole + 0.0; /* adding 0 turns -0 into 0 */
     return TUTTI_OK;
 }
 
-/* Public data sets are often packed. If the first bytes are those of a packed file, err says what unpacks it. */
+/* Writes into err which program unpacks the file, if its first bytes are those of a packed file: public data sets often
+ * are. */
 static void say_if_packed(const char *line, int64_t nbytes, tutti_failure *err)
 {
     static const struct {

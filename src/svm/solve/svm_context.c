@@ -19,8 +19,8 @@ void *tutti_svm_buffer_of(tutti_svm_buffer *b, size_t nbytes)
     return b->at;
 }
 
-/* For a precomputed kernel, makes the targets: the target of row j has a single entry, at number(j). Entry number(j) of
- * row i is K(i, j), so the kernel is linear. */
+/* Makes the targets for a precomputed kernel: the target of row j has a single entry 1, at index number(j). Since entry
+ * number(j) of row i is K(i, j), K(i, j) is the inner product of row i and target j. */
 static void make_targets(tutti_svm_context *e)
 {
     const tutti_svm_data *d = e->data;

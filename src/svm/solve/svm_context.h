@@ -43,14 +43,14 @@ typedef struct {
     int64_t position; /* position of the sample, or its index in a list of candidates */
 } tutti_svm_key;
 
-/* A chosen sample. */
+/* A sample that was chosen for the working set. */
 typedef struct {
     tutti_svm_candidate is;
     int32_t rank;
     int64_t position; /* position on the rank that owns the sample */
 } tutti_svm_pick;
 
-typedef struct tutti_svm_checkpoint tutti_svm_checkpoint; /* svm_checkpoint.h */
+typedef struct tutti_svm_checkpoint tutti_svm_checkpoint; /* declared in svm_checkpoint.h */
 
 struct tutti_svm_context {
     tutti_comm *comm; /* communicator of the ranks; NULL if this rank is alone */

@@ -16,7 +16,7 @@
 
 typedef struct {
     int n;
-    const double *y;        /* [n] +1, -1 */
+    const double *y;        /* [n] class of each member, +1 or -1 */
     const double *cost;     /* [n] upper bound of alpha, above 0; else TUTTI_ERR_USAGE */
     const double *diagonal; /* [n] K(i, i) */
     const void *matrix;     /* K in f32 or f64, row i from element i * stride on; rows should begin on cache lines */

@@ -18,7 +18,7 @@ typedef struct {
     tutti_svm_precision precision;
     double *up;             /* gamma on the up side; infinity elsewhere */
     double *low;            /* gamma on the low side; -infinity elsewhere */
-    const double *diagonal; /* K(c, c) */
+    const double *diagonal; /* K(c, c) of each member c */
 } tutti_svm_set;
 
 typedef struct {

@@ -40,7 +40,7 @@ INLINE doubles values_at(const void *row, int64_t at, int64_t n, tutti_svm_preci
 }
 
 typedef struct {
-    const void *i, *j; /* rows of the matrix; NULL if nothing moves */
+    const void *i, *j; /* rows of the kernel matrix of the pair that moves; NULL if none does */
     double a, b;
 } motion;
 

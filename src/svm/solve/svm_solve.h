@@ -28,7 +28,7 @@ const tutti_svm_kernel *tutti_svm_context_kernel(const tutti_svm_context *contex
 typedef struct {
     int64_t n;          /* own samples of this problem */
     const int32_t *row; /* [n] rows of the data, ascending */
-    const int8_t *y;    /* [n] +1, -1 */
+    const int8_t *y;    /* [n] class of each sample, +1 or -1 */
     double cost_positive, cost_negative;
     int pair, npairs; /* number of the pair, and number of all pairs, for events */
 } tutti_svm_problem;

@@ -49,7 +49,7 @@ INLINE numbers exp_of(numbers x)
     return without(p * scale, below(x, spread(EXP_LEAST))); /* NaN in p stays NaN, whatever the scale */
 }
 
-/* tanh(z) = sign(z) (1 - e) / (1 + e), e = exp(-2 |z|). */
+/* Returns tanh(z) = sign(z) (1 - e) / (1 + e), e = exp(-2 |z|). */
 INLINE numbers tanh_of(numbers z)
 {
     const whole sign = (whole)z & (whole)spread((number)-0.0);

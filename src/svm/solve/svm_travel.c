@@ -15,7 +15,7 @@ static int64_t padded(int64_t nbytes)
     return (nbytes + 7) / 8 * 8;
 }
 
-/* the packet holds lengths, squares, values, indices */
+/* Returns the bytes of a packet, which holds lengths, squares, values and indices of rows. */
 static int64_t packet_bytes(const tutti_svm_context *e, int64_t nrows, int64_t entries)
 {
     return nrows * 16 + padded(entries * (int64_t)e->value_bytes) + padded(entries * 4);
