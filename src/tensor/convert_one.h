@@ -40,7 +40,7 @@ static inline float tutti_f32_of_f16(uint16_t half)
     if (magnitude > 0x7c00) return tutti_f32_of_bits(sign | 0x7fc00000 | (magnitude & 0x3ff) << 13);
     if (magnitude == 0x7c00) return tutti_f32_of_bits(sign | 0x7f800000);
     if (magnitude >= 0x400) return tutti_f32_of_bits(sign | ((magnitude << 13) + (112u << 23)));
-    return tutti_f32_of_bits(sign | tutti_bits_of_f32((float)magnitude * 0x1p-24f)); /* a subnormal number */
+    return tutti_f32_of_bits(sign | tutti_bits_of_f32((float)magnitude * 0x1p-24f)); /* subnormal: in units of 2^-24 */
 }
 
 /* Returns the mantissa m without its last `drop` bits, rounded to nearest even. */

@@ -29,8 +29,8 @@ bool tutti_isa_has_bf16(void)
     return tutti_isa_here() == TUTTI_ISA_AVX512 && __builtin_cpu_supports("avx512bf16");
 }
 
-/* Linux gives a process the registers of tiles when it asks (x86: Documentation/arch/x86/xstate.rst). A process may ask
- * again. */
+/* Asks Linux for the use of the tile registers, and returns whether it is granted (x86:
+ * Documentation/arch/x86/xstate.rst). A process may ask again. */
 static bool may_use_tiles(void)
 {
     enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };

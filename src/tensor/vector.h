@@ -85,7 +85,8 @@ INLINE doubles all_doubles(double x)
     return x - (doubles){0};
 }
 
-/* Each step shuffles all numbers: a0 b0 a1 b1 ... of the two halves a and b. log2(DOUBLES) such steps transpose. */
+/* Transposes a square of doubles. Each step shuffles all numbers to a0 b0 a1 b1 ..., where a and b are the two halves
+ * of them; log2(DOUBLES) such steps transpose. */
 INLINE void transpose_doubles(doubles v[DOUBLES])
 {
     doubles w[DOUBLES];
