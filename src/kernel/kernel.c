@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kernel.c: creates and destroys kernels, and copies values and parameters from one memory order into another.
  *
- * A row need not do everything, because adapters stand before it: plain_adapter.c before the reference row if an input
- * is not row-major, half_adapter.c before a row that knows f32 only if activations have 16 bits, fused_adapter.c before
- * a row of the bare op, joined_adapter.c before several rows for one op. So every op exists in every precision, and a
- * new op needs one file only. */
+ * A row need not do everything, because adapters wrap it: plain_adapter.c wraps the reference row if an input is not
+ * row-major, half_adapter.c a row for f32 if activations have 16 bits, fused_adapter.c a row of the bare op if a ReLU
+ * is merged, joined_adapter.c several rows for one op. So every op exists in every precision, and a new op needs one
+ * file only. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -129,7 +129,8 @@ static bool is_same_row(const tutti_kernel_rows *by)
     return same;
 }
 
-/* Returns the row, or the adapter that stands before it. The adapter makes its inner kernel from the same request. */
+/* Returns the row, or the adapter that is needed before it. The adapter makes its inner kernel from the same
+ * request. */
 static const tutti_kernel_row *stand_before(const tutti_kernel_rows *by, const tutti_kernel *k, tutti_precision p)
 {
     const tutti_kernel_row *row = by->of[TUTTI_PASS_FORWARD];
@@ -224,7 +225,8 @@ static void walk(const tutti_shape *shape, const tutti_layout *l, const float *f
             }
 }
 
-/* `elements` counts padding, too, which becomes zero. */
+/* Copies row-major numbers into the order of the layout. `elements`: their number there, with padding, which becomes
+ * zero. */
 static void to_order(const tutti_shape *shape, const tutti_layout *layout, int64_t elements, const float *plain,
                      float *to)
 {

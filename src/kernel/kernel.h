@@ -47,7 +47,7 @@ const char *tutti_kernel_pass_name(tutti_kernel_pass p); /* "forward", "params",
 
 /* The reason why a candidate computes a pass. */
 typedef enum {
-    TUTTI_CHOSEN_ASKED,    /* the request names it */
+    TUTTI_CHOSEN_ASKED,    /* the request names the candidate */
     TUTTI_CHOSEN_ALONE,    /* no other candidate with a known time fits; with seconds < 0, no other candidate fits at
                             * all */
     TUTTI_CHOSEN_RULE,     /* the candidate takes the fewest seconds by the calibrated rules */
@@ -104,8 +104,8 @@ typedef struct tutti_op_row {
                  * pools) */
     bool is_loss; /* true if the op reads labels and writes no output: its shape has no dims, its value no bytes */
     /* Fills in the attributes of the op for one of `parts` parts of the outputs (out[1] / parts of them, and the same
-     * part of each parameter's first dim). Returns false if the outputs do not divide into `parts`. NULL if they cannot
-     * be computed apart. */
+     * part of each parameter's first dim). Returns false if the outputs do not divide into `parts`. NULL if the op's
+     * outputs cannot be computed in parts. */
     bool (*divide)(const void *attrs, int parts, void *out);
     /* Sets the output's shape, batch first. The words of a failure say what is wrong with both shapes; the caller names
      * the layer. Callers use tutti_op_infer, which also checks that nothing overflows. */
@@ -181,8 +181,9 @@ typedef struct {
                                                    * pass ignores this */
     void *din[TUTTI_MAX_OP_INPUTS]; /* backward_data: written (not added to); may be dout's memory if in_place. NULL if
                                      * nobody uses that gradient */
-    /* gradients of parameters: backward_params writes (does not add to) those of learned parameters, forward in
-     * training those of statistics. If all of the former are NULL, the pass only does what feeds backward_data */
+    /* gradients of parameters, which are written, not added to: of learned parameters by backward_params, of statistics
+     * by forward in training. If those of all learned parameters are NULL, backward_params only does what feeds
+     * backward_data */
     float *dparam[TUTTI_MAX_OP_PARAMS];
     void *saved, *scratch;
     bool training; /* the same value as in the request that the kernel was made for */
@@ -216,7 +217,7 @@ typedef enum { TUTTI_PRECISION_F32, TUTTI_PRECISION_BF16, TUTTI_PRECISION_F16, T
 const char *tutti_precision_name(tutti_precision p);  /* "f32" */
 tutti_dtype tutti_precision_dtype(tutti_precision p); /* the dtype of activations */
 
-/* The rows that compute the passes. Adapters stand before them if they need one. */
+/* The rows that compute the passes. tutti_kernel_create wraps them in adapters where needed. */
 typedef struct {
     const tutti_kernel_row *of[TUTTI_NPASSES];
     bool in_f32[TUTTI_NPASSES]; /* the pass is computed in f32 behind half_adapter.c */
@@ -227,7 +228,7 @@ typedef struct tutti_kernel_request {
                          * fits */
     const tutti_op_row *op;
     const void *attrs;     /* must live as long as the kernel */
-    const tutti_value *in; /* the nin inputs */
+    const tutti_value *in; /* descriptions of the nin inputs */
     int nin;
     tutti_precision precision; /* the output's dtype; inputs may have any dtype */
     bool training;
@@ -269,9 +270,9 @@ void tutti_param_from_plain(const tutti_param_desc *p, const float *plain, float
 /* Hashes the order in which a parameter's elements lie; 0 means row-major. Ranks that add up gradients must have the
  * same. */
 uint64_t tutti_param_order_hash(const tutti_param_desc *p);
-/* Computes out = parts[0] + ... + parts[n - 1], in this order. All have one description; an example is the gradients
- * that several readers leave. Sums are f32, rounded once. n <= TUTTI_MAX_SUM_PARTS; parts may be the same, and out may
- * be one of them. */
+/* Computes out = parts[0] + ... + parts[n - 1], in this order. All parts have one description. Gradients that several
+ * readers leave are added in this way. Sums are f32, rounded once. n <= TUTTI_MAX_SUM_PARTS; parts may be the same, and
+ * out may be one of them. */
 enum { TUTTI_MAX_SUM_PARTS = 64 };
 void tutti_value_sum(const tutti_value *v, const void *const *parts, int n, void *out, int nthreads);
 /* Writes how these candidates compute in a precision: "f32", "bf16 (stored; f32 arithmetic)". */

@@ -23,7 +23,7 @@ typedef struct {
 
 typedef struct {
     int64_t kernel, stride, pad; /* stride 0 means the same as kernel */
-    bool ceil;                   /* output sizes round up */
+    bool ceil;                   /* output sizes are rounded up, not down */
 } tutti_pool_attrs;
 
 typedef struct {
@@ -121,10 +121,10 @@ int64_t tutti_layout_offset(const tutti_layout *l, int d, int64_t x);
 /* --- the library (onednn_engine.c, or onednn_absent.c in a build without it: those rows fit nothing) --- */
 
 extern const tutti_kernel_row tutti_onednn_conv, tutti_onednn_dense;
-/* Products of bf16 without widening to f32. */
+/* Rows that multiply bf16 without widening it to f32. */
 extern const tutti_kernel_row tutti_onednn_bf16_conv, tutti_onednn_bf16_dense;
-/* Convolutions with channels innermost, by our own steps on the library's memory orders: f32 and bf16 in lanes,
- * gradients of bf16 weights by tiles of AMX. */
+/* Rows for convolutions with channels innermost, by our own steps on the library's memory orders: f32 and bf16 in
+ * lanes; gradients of bf16 weights by tiles of AMX. */
 extern const tutti_kernel_row tutti_conv_lanes, tutti_conv_tiles;
 /* The `fits` of the library's candidates (candidate.h). */
 bool tutti_onednn_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
@@ -133,7 +133,8 @@ bool tutti_conv_lanes_fits(const tutti_kernel *k, const tutti_kernel_request *r,
 bool tutti_conv_tiles_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 double tutti_conv_lanes_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 double tutti_conv_tiles_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
-/* Returns the name of what multiplies 16-bit numbers on this processor, such as "AMX"; NULL if nothing does. */
+/* Returns the name of the instructions that multiply 16-bit numbers on this processor, such as "AMX"; NULL if there are
+ * none. */
 const char *tutti_onednn_multiplies(tutti_precision precision);
 /* Returns the order that the library's convolutions prefer for activations, if the channels fill its blocks. */
 tutti_order tutti_onednn_prefers(tutti_precision precision);

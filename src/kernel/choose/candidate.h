@@ -111,8 +111,8 @@ void tutti_candidate_shape(const tutti_kernel *k, const tutti_kernel_request *r,
 /* Does what tutti_kernel_create does, with these candidates. */
 tutti_status tutti_kernel_create_from(const tutti_candidate_table *table, const tutti_kernel_request *r,
                                       tutti_kernel *k, tutti_failure *err);
-/* Finds all candidates that fit a pass of the request as it stands (not widened), whatever names the request has.
- * `tutti tune kernels` measures them. Writes at most `most` of them and returns their number. */
+/* Finds all candidates that fit a pass of the request without widening to f32, also those that the request does not
+ * name. `tutti tune kernels` measures them. Writes at most `most` of them and returns their number. */
 int tutti_candidates_that_fit(const tutti_candidate_table *table, const tutti_kernel_request *r, tutti_kernel_pass pass,
                               const tutti_kernel_candidate **out, int most);
 

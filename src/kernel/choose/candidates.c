@@ -32,7 +32,7 @@ double tutti_candidate_bytes(const tutti_kernel *k)
     return bytes;
 }
 
-/* Plain loops cannot read parameters that lie in the order of another row. */
+/* True if no parameter lies in the order of another row, which plain loops cannot read. */
 static bool reference_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
 {
     (void)r, (void)pass;
@@ -53,8 +53,8 @@ static double lane_seconds(const tutti_kernel *k, const tutti_kernel_request *r,
     return tutti_candidate_bytes(k) / LANE_BYTES / (r->nthreads > 1 ? r->nthreads : 1);
 }
 
-/* The time depends on how many zeros there are, which the shape does not show. So the row is chosen only if a job names
- * it, or by sparse_switch.h, which counts the zeros. */
+/* True if the input has one of our orders. The row has no rule for its seconds, because they depend on the number of
+ * zeros, which the shape does not show: only a job chooses it, or sparse_switch.h, which counts zeros. */
 static bool sparse_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
 {
     (void)r, (void)pass;

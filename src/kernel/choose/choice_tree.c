@@ -86,12 +86,12 @@ typedef struct {
 
 typedef struct {
     grown_sample *samples;
-    grown_sample *room; /* room for as many samples */
+    grown_sample *room; /* scratch memory for as many samples */
     int nfeatures, nways;
     tutti_choice_tree *tree;
 } grower;
 
-/* Sums over samples. */
+/* Sums of costs over some samples, and their number n. */
 typedef struct {
     double cost[TUTTI_TREE_WAYS], behind[TUTTI_TREE_WAYS], n;
 } tally;

@@ -60,7 +60,7 @@ static tutti_status create_tnn(tutti_kernel *k, const tutti_kernel_request *r, t
     return create(k, r, true, err);
 }
 
-/* Each row of C begins as the bias. */
+/* Writes the bias to each row of C, to which the product is added. */
 static void fill_bias(const dense_way *w, const float *bias, float *c)
 {
     for (int64_t i = 0; i < w->m; i++) memcpy(c + i * w->n, bias, (size_t)w->n * sizeof *c);
@@ -114,8 +114,9 @@ static double usual_seconds(const tutti_kernel *k, const tutti_kernel_request *r
     return library >= 0 ? library : tutti_candidate_flops(k) / rate / (r->nthreads > 1 ? r->nthreads : 1);
 }
 
-/* The selector says which way is the fastest, but not by how much. So that way gets a time a little below the library's
- * inner product, and the other ways one a little above. Canonical sums ignore what was measured. */
+/* Estimates the seconds of a way. The selector says which way is the fastest, but not by how much: the fastest way gets
+ * a little less time than the library's inner product, and the other ways a little more. Canonical sums ignore
+ * measurements. */
 static double seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass, const char *way)
 {
     const tutti_nt_size size = {k->in[0].shape.dim[0], k->params[0].shape.dim[0], k->params[0].shape.dim[1]};

@@ -17,7 +17,7 @@
 typedef struct {
     tutti_kernel inner;
     bool adds, same_order; /* adds: there is a second input; same_order: it lies in the output's order */
-    size_t plain, reorder; /* offsets in scratch of the addend (or its gradient), row-major and in the output's order */
+    size_t plain, reorder; /* offsets in scratch of the addend (or its gradient): row-major; in the output's order */
 } fused;
 
 static size_t take(tutti_kernel *k, size_t nbytes)
@@ -69,7 +69,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     return TUTTI_OK;
 }
 
-/* May be called on a kernel that was made in part. Such a kernel has no inner kernel. */
+/* Destroys the kernel, which may be incomplete and then has no inner kernel. */
 static void destroy(tutti_kernel *k)
 {
     fused *f = k->state;

@@ -35,8 +35,9 @@ static size_t take(tutti_kernel *k, const tutti_value *v)
     return at;
 }
 
-/* Forward needs copies of inputs and output at the same time. Backward needs copies of the gradients and of the values
- * that it reads. If the inner kernel works in place, so do the copies. */
+/* Gives the f32 copies their places in scratch. Forward needs copies of inputs and output at the same time. Backward
+ * needs copies of the gradients and of the values that it reads. If the inner kernel works in place, so do the
+ * copies. */
 static void place_copies(tutti_kernel *k, half *h)
 {
     const bool over = h->inner.in_place && k->in[0].dtype != TUTTI_F32;

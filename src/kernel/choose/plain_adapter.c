@@ -56,7 +56,8 @@ static void destroy(tutti_kernel *k)
     free(a);
 }
 
-/* Returns the arguments as the inner kernel sees them. Inputs that the pass does not read are not copied. */
+/* Returns the arguments for the inner kernel, with inputs copied into row-major order. Inputs that the pass does not
+ * read are not copied. */
 static tutti_kernel_args plain_args(const tutti_kernel *k, const tutti_kernel_args *args, bool forward)
 {
     const adapter *a = k->state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_add.c: the sum of several inputs on a card, of any types and orders, in one launch. The gradient of an input
- * that has the output's order and type is dout itself; the others' gradients are copies. */
+ * that has the output's order and type is dout itself; gradients of other inputs are copies. */
 #include "cuda_rows.h"
 
 /* This struct repeats that of eltwise.cu. */

@@ -165,7 +165,7 @@ typedef struct {
     int64_t i, j, rows, columns;
 } place;
 
-/* Copies sums from a buffer to C: as they are, or with bias and map once all of k is in them. */
+/* Copies sums from a buffer to C. Once the sums contain all of k, it adds the bias and applies the map. */
 static void put_sums(const rectangle *r, const float *sums, const place *at, bool is_last)
 {
     const tutti_gemm *g = &r->plan->gemm;
@@ -294,7 +294,7 @@ static tutti_gemm_fetched find_fetched(const rectangle *r, tutti_gemm_operand wh
 typedef struct {
     int64_t i0, i1, j0, j1;
     bool b_stays;
-    int64_t nstaying, npassing; /* numbers of panels */
+    int64_t nstaying, npassing; /* panels of the operand that stays, and of the one that passes */
 } sweep;
 
 static sweep sweep_of(const tutti_gemm_plan *plan, int64_t i0, int64_t i1, int64_t j0, int64_t j1)
@@ -323,8 +323,8 @@ static float *sums_behind(const rectangle *r, const sweep *s, int64_t stays, int
     return floats_at(r, i, j);
 }
 
-/* If A is read from the matrix, fetches the panels after the current one while the current one is read for the first
- * time. */
+/* Describes the memory to fetch if A is read from the matrix: the panels after the current one, while the current one
+ * is read for the first time. */
 static tutti_gemm_fetched fetch_in_place(const rectangle *r, const depth *d, const sweep *s, int64_t stays)
 {
     const int64_t rows = r->plan->row->rows, below = s->i0 + (stays + 1) * rows;

@@ -34,7 +34,7 @@
 
 typedef enum {
     TUTTI_GEMM_AS_IS,
-    TUTTI_GEMM_RELU, /* NaN stays NaN */
+    TUTTI_GEMM_RELU, /* max(0, x); NaN stays NaN */
     TUTTI_GEMM_GELU, /* x (1 + erf(x / sqrt 2)) / 2 */
 } tutti_gemm_map;
 
@@ -65,14 +65,14 @@ typedef struct {
 typedef enum { TUTTI_GEMM_A, TUTTI_GEMM_B } tutti_gemm_operand;
 
 struct tutti_gemm_row;
-/* How a product is multiplied. tutti_gemm_plan_make fills it in; it does not change, and others may read what is
- * documented here. */
+/* How a product is multiplied. tutti_gemm_plan_make fills it in; then it does not change, and callers may read the
+ * fields that have comments. */
 typedef struct {
     tutti_gemm gemm; /* the product, with every default filled in */
     bool is_turned; /* C^T = B^T A^T is multiplied: in `gemm`, A and B, and m and n, have changed places; C and the bias
                     * lie as before */
     const struct tutti_gemm_row *row;
-    int64_t block_m, block_n, block_k;     /* sides of the blocks that caches hold */
+    int64_t block_m, block_n, block_k;     /* sides of the blocks, which fit the caches */
     int nteams_batch, nteams_m, nteams_n;  /* numbers of threads along products, rows and columns */
     bool streams;                          /* sums bypass the caches, because C is larger than they are */
     bool copies_a, copies_b;               /* the operand is packed while multiplying; else it is read where it lies, or

@@ -107,8 +107,8 @@ typedef struct tutti_gemm_row {
                       tutti_gemm_cell *to);
     void (*pack_steps)(const tutti_gemm_scattered *s, int64_t from, int64_t n, int64_t nk, int side,
                        tutti_gemm_cell *to);
-    /* Multiplies rows x columns of C a block. Columns are rounded up to whole vectors: that much of sums is written,
-     * and of begin is read. */
+    /* Computes the register blocks, rows x columns of C each. Columns are rounded up to whole vectors: so many sums are
+     * written, and so many numbers of `begin` are read. */
     void (*multiply)(const tutti_gemm_block *block, int64_t rows, int64_t columns);
     void (*finish)(const tutti_gemm_finish *finish);
     /* Transposes rows x columns of sums, for turned products. Rows lie `apart` elements from each other on both sides;
@@ -119,7 +119,7 @@ typedef struct tutti_gemm_row {
     void (*leave)(const void *state);
 } tutti_gemm_row;
 
-extern const tutti_gemm_row tutti_gemm_avx512, tutti_gemm_avx2, tutti_gemm_generic;   /* rows of f32: gemm_vector.c */
+extern const tutti_gemm_row tutti_gemm_avx512, tutti_gemm_avx2, tutti_gemm_generic;   /* rows of f32 (gemm_vector.c) */
 extern const tutti_gemm_row tutti_gemm_amx, tutti_gemm_avx512_bf16, tutti_gemm_tiles; /* rows of bf16 */
 /* the rows of each type, the fastest first */
 extern const tutti_gemm_row *const tutti_gemm_rows[];

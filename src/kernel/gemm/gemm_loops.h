@@ -70,7 +70,8 @@ INLINE void gemm_step(vector sum[GEMM_ROWS][GEMM_VECTORS], gemm_place *at, const
     at->b += at->b_p;
 }
 
-/* Lines of memory to fetch, one behind the other. After 16 of them, `on` is added once. */
+/* Cache lines to fetch: `left` lines, `i` bytes from one to the next. After every 16 lines, `on` more bytes are
+ * added. */
 typedef struct {
     const char *at;
     int64_t i, on, left;

@@ -301,8 +301,8 @@ static int64_t block_bytes(const tutti_gemm_plan *plan, int64_t side, int64_t pa
     return aligned(round_up(side, panel) * tutti_gemm_steps(plan->row, nk) * (int64_t)sizeof(tutti_gemm_cell));
 }
 
-/* True if C bypasses the caches: its first rows would have left the third level before the last are written. Not with
- * vectors of half a line, which memory takes one by one (Zen 3: with k = 64 it took a fifth longer). */
+/* True if stores of C bypass the caches, because C is too large to stay in the third-level cache. False with vectors of
+ * half a cache line, because each then goes to memory alone (Zen 3: with k = 64 it took a fifth longer). */
 static bool streams(const tutti_gemm_plan *plan)
 {
     /* LINE: floats of a cache line. MOST: upper limit of the third-level cache, in bytes, because the system may report

@@ -109,7 +109,8 @@ static void tile_pack_rows(const tutti_gemm_scattered *s, int64_t n, int64_t fro
 
 /* ---- products ---- */
 
-/* two_rows and two_columns are constants. */
+/* Multiplies tiles for all steps of k into the block's one, two or four tiles of sums. two_rows and two_columns are
+ * constants. */
 INLINE void tile_products(tiles *t, const tutti_gemm_block *block, const bool two_rows, const bool two_columns)
 {
     const tutti_gemm_cell *a = block->a, *b = block->b;

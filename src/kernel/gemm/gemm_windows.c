@@ -59,7 +59,7 @@ void tutti_windows_pack_rows(const tutti_windows *w, const tutti_gemm_row *row, 
     row->pack_rows(&s, n, w->channel + from, nk, row->rows, to);
 }
 
-/* Packs tap by tap. */
+/* Packs the panel's columns tap by tap. */
 void tutti_windows_pack_steps(const tutti_windows *w, const tutti_gemm_row *row, const void *memory,
                               tutti_windows_steps *steps, int64_t number, int64_t n, tutti_gemm_cell *to)
 {

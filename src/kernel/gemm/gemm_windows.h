@@ -37,7 +37,7 @@ typedef struct {
     int64_t position, n, tap; /* tap: the tap whose channels the pointers point to; negative before the first call */
     const void *at[TUTTI_WINDOWS_MOST_STEPS];
 } tutti_windows_steps;
-/* Packs into a panel of B, whose columns are n numbers of the windows from `from` on. */
+/* Packs into a panel of B, whose columns are n numbers of the windows, from `number` on. */
 void tutti_windows_pack_steps(const tutti_windows *w, const tutti_gemm_row *row, const void *memory,
                               tutti_windows_steps *steps, int64_t number, int64_t n, tutti_gemm_cell *to);
 

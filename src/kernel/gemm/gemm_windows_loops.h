@@ -85,8 +85,8 @@ INLINE void gemm_pack_two(const tutti_gemm_scattered *s, const gemm_piece *two, 
     }
 }
 
-/* Packs with rows as steps of k and the side along them: writes n cells of each step and no others. Where a later store
- * overwrites the excess, a whole vector is stored, because masked stores take several times as long on Zen 4. */
+/* Packs rows as steps of k, whose elements become the side: n cells of each step. A whole vector is stored wherever a
+ * later store overwrites its excess, because masked stores take several times as long on Zen 4. */
 INLINE void gemm_pack_scattered_steps(const tutti_gemm_scattered *s, int64_t from, int64_t n, int64_t nk, int64_t side,
                                       tutti_gemm_cell *to, tutti_dtype type)
 {

@@ -31,8 +31,8 @@ typedef struct {
     bool leaves_out;                     /* true if some class of positions uses no tap, so that its gradient is zero */
     int64_t *offsets;                    /* offsets of each output, input and tap in the weights' own order; NULL if
                                           * is_direct */
-    size_t weights_at, sums_at;          /* offsets in scratch, behind the products' scratch: of the weights (or their
-                                          * gradient) in the wanted order, and of the bias's sums */
+    size_t weights_at, sums_at;          /* offsets in scratch, behind that of the products: of the weights (or their
+                                          * gradient) in the wanted order; of sums of the bias */
 } state;
 
 /* ---- fitting ---- */

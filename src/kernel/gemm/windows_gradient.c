@@ -82,7 +82,7 @@ static tutti_gemm_cell *cells_at(char *own, size_t at)
     return (tutti_gemm_cell *)(void *)(own + at);
 }
 
-/* Returns where channel c of dout lies in a window. */
+/* Returns the offset in dout of channel c at a position, which is that of a window. */
 static int64_t dout_at(const tutti_windows_gradient *g, int64_t position, int64_t c)
 {
     const tutti_blocks *d = &g->dout;

@@ -50,8 +50,8 @@ INLINE vector conv_take_lower(const uint16_t *x)
     return (vector)(load_words(x) & 0xffff);
 }
 
-/* Stores sums. No sum is subnormal, because products take such numbers for zero. So the rounding of this instruction
- * gives what narrow_bf16 gives. */
+/* Stores sums as bf16. The instruction rounds like narrow_bf16 except for subnormal numbers, and no sum is subnormal,
+ * because products take such numbers for zero. */
 INLINE void conv_put(uint16_t *to, vector v)
 {
     store_halves(to, (halves)_mm512_cvtneps_pbh((__m512)v));

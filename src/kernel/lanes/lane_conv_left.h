@@ -54,7 +54,8 @@ INLINE void conv_left_tile(const tutti_conv_call *c, int64_t y, int64_t x, vecto
         for (int left = 0; left < nleft; left++) out[left] = numbers[i * nleft + left];
 }
 
-/* A last tile that does not fill its row begins earlier, as in conv_lanes_rows. */
+/* Computes all rows of the output in tiles. A last tile that does not fill its row begins earlier, as in
+ * conv_lanes_rows. */
 INLINE void conv_left_rows(const tutti_conv_call *c, int nleft)
 {
     const int n = WIDTH / nleft < CONV_LONG ? WIDTH / nleft : CONV_LONG;

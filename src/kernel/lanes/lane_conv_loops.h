@@ -118,7 +118,8 @@ INLINE void conv_tile(const tutti_conv_call *c, int64_t y, int64_t x, conv_lanes
     }
 }
 
-/* A last tile that does not fill its row begins earlier and computes some positions twice. */
+/* Computes all rows of the output in tiles. The last tile of a row may begin earlier, so that it is full, and then
+ * computes some positions twice. */
 INLINE void conv_lanes_rows(const tutti_conv_call *c, conv_lanes l, int nvectors, bool has_rest)
 {
     const int fit = CONV_SUMS / (nvectors + has_rest), n = fit >= CONV_LONG ? CONV_LONG : WIDTH < 16 ? fit : CONV_SHORT;

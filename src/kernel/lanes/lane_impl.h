@@ -38,7 +38,7 @@ enum {
     TUTTI_NORM_SHIFT,
     TUTTI_NORM_TILT, /* `tilt` of: input gradient = gradient * scale + ((x - mean) * tilt + drop) */
     TUTTI_NORM_DROP,
-    TUTTI_NORM_SUM, /* scratch for the sums */
+    TUTTI_NORM_SUM, /* from this kind on: scratch memory for the sums */
     TUTTI_NORM_PRODUCT,
     TUTTI_NORM_KINDS,
 };
@@ -75,8 +75,9 @@ typedef struct {
 typedef void tutti_map_loop(const tutti_map_call *c);
 
 typedef struct {
-    tutti_map_loop *relu, *sigmoid, *tanh;                            /* functions of x */
-    tutti_map_loop *relu_gradient, *sigmoid_gradient, *tanh_gradient; /* x is the output, y its gradient */
+    tutti_map_loop *relu, *sigmoid, *tanh;                            /* loops that compute a function of x */
+    tutti_map_loop *relu_gradient, *sigmoid_gradient, *tanh_gradient; /* input gradients; x: the output, y: its
+                                                                       * gradient */
 } tutti_map_loops;
 
 typedef struct {
@@ -141,7 +142,7 @@ typedef struct {
     const void *left;  /* forward: weights of the `nleft` channels (kernel, nleft, taps), not in pairs */
     const float *bias; /* NULL if there is none */
     void *out;
-    float *dweights, *din; /* (kernel, taps, out_channels); in the order of `in`; both are added to */
+    float *dweights, *din; /* both are added to; dweights: (kernel, taps, out_channels); din: in the order of `in` */
 } tutti_conv_call;
 /* The least out_width, the least kernel * channels, and, in the input's gradient, the least out_height. */
 enum { TUTTI_CONV_WIDTH = 8, TUTTI_CONV_TAPS = 5, TUTTI_CONV_HEIGHT = 4 };
@@ -191,7 +192,7 @@ enum { TUTTI_WINOGRAD_PRODUCTS = 36 };
  * plane's (y, x) on, those of tile x tile positions of the output's gradient, and back to outputs. Positions outside
  * the plane are read as zero and are not written. Weights are kernel x kernel vectors, `tap` floats apart. */
 typedef struct {
-    int64_t kernel, tile; /* 3 and 4, or 5 and 2: their sum is 7 */
+    int64_t kernel, tile; /* kernel 3 with tile 4, or kernel 5 with tile 2: the sum is always 7 */
     void (*input)(const tutti_winograd_plane *p, float *to, int64_t apart);
     void (*gradient)(const tutti_winograd_plane *p, float *to, int64_t apart);
     void (*output)(const float *from, int64_t apart, const tutti_winograd_plane *p);
@@ -205,7 +206,7 @@ typedef struct {
 
 enum { TUTTI_WINOGRAD5_TILE = 2 };
 
-/* The same transforms for tiles of 2 x 2 outputs and n channels, at most a vector of them. */
+/* The transforms of tutti_winograd_loops, for tiles of 2 x 2 outputs and n channels, at most a vector of them. */
 typedef struct {
     void (*input)(const tutti_winograd_plane *p, int64_t n, float *to, int64_t apart);
     void (*gradient)(const tutti_winograd_plane *p, int64_t n, float *to, int64_t apart);
@@ -240,7 +241,7 @@ typedef struct {
     uint64_t key, a, first;
     int64_t n;
     uint32_t least;
-    uint8_t *lives; /* an array of 4 n */
+    uint8_t *lives; /* the result: 4 n bytes */
 } tutti_draw_call;
 
 /* to[i] = from[i] * (lives[i] ? scale : 0), for numbers [begin, end) */

@@ -62,7 +62,8 @@ INLINE unit split(words w, tutti_dtype type)
     return (unit){widen_f16(lower_halves(w)), widen_f16(upper_halves(w))};
 }
 
-/* exact: the unit's numbers already have the precision of the type, so nothing is rounded. */
+/* Joins a unit's vectors to numbers of the type. exact: the numbers already have the type's precision, so nothing is
+ * rounded. */
 INLINE words join(unit u, tutti_dtype type, bool exact)
 {
     if (type == TUTTI_F16) return join_halves(narrow_f16(u.a), narrow_f16(u.b));

@@ -65,7 +65,7 @@ static int64_t first_at(const lrn *s, int64_t positions)
 
 static tutti_lane_view tile_view(const lrn *s, float *tile, int64_t positions, int64_t channel)
 {
-    const int64_t apart = s->at.channels + s->margin; /* distance between positions */
+    const int64_t apart = s->at.channels + s->margin; /* floats between positions */
     return (tutti_lane_view){.memory = tile,
                              .type = TUTTI_F32,
                              .at = first_at(s, positions) + channel * (s->planes ? positions : 1),

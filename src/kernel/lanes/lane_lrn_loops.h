@@ -26,7 +26,8 @@ INLINE vector base_at(const tutti_lrn_call *c, int64_t i)
     return multiply_add(neighbours(c->square + i, c->step, c->first, c->last), all(c->alpha), all(c->k));
 }
 
-/* Also computes positions behind the tile's last number, up to a whole vector; nobody reads those results. */
+/* Computes the forward pass of a tile. Behind the tile's last number it fills up a whole vector with results that
+ * nobody reads. */
 static void lrn(const tutti_lrn_call *call)
 {
     const tutti_lrn_call copy = *call, *c = &copy;
@@ -34,8 +35,8 @@ static void lrn(const tutti_lrn_call *call)
     for (int64_t i = 0; i < c->n; i += WIDTH) store(c->y + i, load(c->x + i) * power(base_at(c, i), -c->beta));
 }
 
-/* With base b: din = dout b^-beta - 2 alpha beta x * sum of dout x b^(-beta - 1) over the channels whose windows hold
- * din's channel. */
+/* Computes the input's gradient of a tile. With base b: din = dout b^-beta - 2 alpha beta x * sum of dout x b^(-beta -
+ * 1) over the channels whose windows hold din's channel. */
 static void lrn_gradient(const tutti_lrn_call *call)
 {
     const tutti_lrn_call copy = *call, *c = &copy;

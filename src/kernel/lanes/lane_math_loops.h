@@ -7,7 +7,7 @@
 
 #include "lane_loops.h"
 
-/* c[0] + c[1] x + ... + c[n - 1] x^(n - 1) */
+/* Returns c[0] + c[1] x + ... + c[n - 1] x^(n - 1). */
 INLINE vector polynomial(vector x, const float *c, int n)
 {
     vector y = all(c[n - 1]);
@@ -68,7 +68,7 @@ INLINE vector sigmoid_of(vector x)
     return 1 / (1 + exponential(-x));
 }
 
-/* Near 0 it uses a polynomial, because 1 - 2 / (e^2x + 1) would cancel there. */
+/* Returns tanh(x): by a polynomial near 0, because 1 - 2 / (e^2x + 1) would lose digits there. */
 INLINE vector tanh_of(vector x)
 {
     static const float c[] = {-0.333332839f, 0.133314908f, -0.0537434575f, 0.0206504635f,

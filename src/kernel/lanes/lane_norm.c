@@ -227,7 +227,8 @@ static void take_saved(const tutti_norm_pass *p, int64_t panel, const tutti_norm
     find_scales(p, panel, saved_at(p, SAVED_RSTD));
 }
 
-/* din = scale * (gradient - offset - slope * (x - mean)). offset is the mean gradient, slope is its slope over x. */
+/* Prepares tilt and drop of a panel, for din = scale * (gradient - offset - slope * (x - mean)). offset: the mean
+ * gradient; slope: its slope over x. */
 static void take_slopes(const tutti_norm_pass *p, int64_t panel)
 {
     const channels at = channels_of(p, panel);

@@ -16,9 +16,9 @@
 typedef struct {
     const tutti_lane_row *row;
     tutti_blocks at;
-    int64_t padded, n;            /* channels with padding; values of a channel */
+    int64_t padded, n;            /* padded: channels with padding; n: numbers of a channel */
     int64_t nruns, run, run_step; /* runs of a panel, numbers of a run, and the distance between runs */
-    int64_t period, entries;      /* units of a row, and numbers of a row */
+    int64_t period, entries;      /* period: units of a row; entries: numbers of a row */
     int64_t span, spans, nchunks; /* numbers of a span; spans of a run; chunks of a panel */
     int32_t *channel;             /* the channel of each lane of a row, within the panel; owned */
     size_t stream_bytes;          /* results of at least this size bypass the caches */
@@ -28,7 +28,7 @@ typedef struct {
 
 /* Fills in *out but leaves `channel` NULL. Returns false if the value has none of our orders. */
 bool tutti_norm_walk_of(const tutti_value *v, int nthreads, tutti_norm_walk *out);
-void tutti_norm_walk_lanes(tutti_norm_walk *w, tutti_dtype type); /* Fills in `channel`. */
+void tutti_norm_walk_lanes(tutti_norm_walk *w, tutti_dtype type); /* Fills in w->channel, each lane's channel. */
 /* Returns the number of units of all panels, in the order of bits. */
 int64_t tutti_norm_walk_units(const tutti_norm_walk *w);
 size_t tutti_norm_walk_scratch(const tutti_norm_walk *w);

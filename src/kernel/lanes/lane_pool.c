@@ -16,7 +16,7 @@ typedef struct {
     tutti_layout layout;
     const tutti_lane_row *row;
     bool is_max, turns;
-    int64_t lanes, groups; /* channels side by side as the loops see them; the number of such groups in a sample */
+    int64_t lanes, groups; /* lanes: channels side by side in the loops' input; groups: such groups in a sample */
     int nthreads;
 } pool;
 

@@ -194,8 +194,9 @@ INLINE void gradient_row(const tutti_pool_call *c, int64_t y, bool is_max, bool 
     }
 }
 
-/* For windows that neither overlap nor leave gaps: each gradient and each winner is read once for a whole row of its
- * window. The gradient is added to zero, so that the sign of a zero is that of the general loop. */
+/* Computes a row of the input's gradient if windows neither overlap nor leave gaps: then each gradient and each winner
+ * is read once for a whole row of its window. The gradient is added to zero, so that the sign of a zero is that of the
+ * general loop. */
 INLINE void tiled_gradient_row(const tutti_pool_call *c, int64_t y, int64_t kernel, bool is_max, tutti_dtype type)
 {
     const int64_t oy = y / kernel, first = y % kernel * kernel;

@@ -123,7 +123,7 @@ static float *sums_at(const tutti_onednn_windows *w, const tutti_kernel_args *a,
     return scratch_at(a, w->product_at + (size_t)thread * lines_of(sums_of(w), sizeof(float)));
 }
 
-/* Adds the sums of the other threads to those of the first. */
+/* Adds the sums of all other threads to the sums of the first thread. */
 static void join_sums(const tutti_onednn_windows *w, const tutti_kernel_args *a)
 {
     const int64_t nparts = w->nthreads < samples_of(w) ? w->nthreads : samples_of(w);

@@ -63,7 +63,8 @@ static conv_desc describe(tutti_kernel *k, const tutti_kernel_request *r, dnnl_d
     };
 }
 
-/* TUTTI_ORDER_NONE lets the library choose. The few input channels of an image are not blocked. */
+/* Returns the orders of input and output for our order. TUTTI_ORDER_NONE lets the library choose; it also chooses the
+ * order of an image, whose few channels are not blocked. */
 static orders in_order(tutti_kernel *k, const conv_desc *d, tutti_order order)
 {
     enum { FEW = 8 };
@@ -124,7 +125,7 @@ static dnnl_primitive_desc_t find_first(tutti_onednn_state *s, const conv_desc *
     return NULL;
 }
 
-/* Row-major and blocks of 32 exist for tests: no primitive computes in them. */
+/* False for row-major and blocks of 32, which exist for tests: no primitive computes in them. */
 static bool is_computed(tutti_order order)
 {
     return order == TUTTI_ORDER_NHWC || order == TUTTI_ORDER_NCHW16C || order == TUTTI_ORDER_NCHW8C;
@@ -167,7 +168,8 @@ static dnnl_primitive_desc_t find_gradient(tutti_kernel *k, const conv_desc *d, 
     return pd;
 }
 
-/* With channels last, a step of our own sums the bias (onednn_conv_bias.c). */
+/* Builds the weights' gradient by the library. With channels last, a step of our own sums the bias before it
+ * (onednn_conv_bias.c). */
 static void build_backward_params(tutti_kernel *k, conv_desc *d)
 {
     tutti_onednn_state *s = k->state;

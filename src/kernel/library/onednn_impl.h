@@ -36,7 +36,7 @@ static inline tutti_onednn_place tutti_onednn_at(tutti_onednn_where where, size_
 }
 
 typedef struct {
-    int arg; /* such as DNNL_ARG_SRC */
+    int arg; /* the library's name of the argument, such as DNNL_ARG_SRC */
     tutti_onednn_place place;
     const_dnnl_memory_desc_t order; /* the argument's order at its place; NULL means the order that the primitive
                                      * wants */
@@ -53,7 +53,7 @@ typedef struct {
     int64_t rows;               /* rows of the output, over all samples */
     int64_t size;               /* number of elements of a window */
     int64_t tile;               /* for sums of the bias: number of positions that are added at once */
-    size_t tile_at, product_at; /* offsets in scratch, in bytes */
+    size_t tile_at, product_at; /* offsets in scratch of a tile and of a product, in bytes */
     /* For loops in lanes: the types of the input and of the rest; and offsets in scratch of words that hold pairs of
      * bf16. */
     tutti_dtype in_type, type;
@@ -67,7 +67,7 @@ typedef struct {
 typedef void tutti_onednn_own_step(const tutti_onednn_windows *w, const tutti_kernel_args *a);
 
 typedef struct {
-    dnnl_primitive_t primitive; /* NULL if `own` runs */
+    dnnl_primitive_t primitive; /* the library's primitive; NULL if the step is one of ours, `own` */
     tutti_onednn_own_step *own;
     tutti_onednn_windows windows;
     dnnl_exec_arg_t args[TUTTI_ONEDNN_ARGS];
@@ -89,8 +89,8 @@ typedef struct {
 typedef struct {
     dnnl_engine_t engine;
     dnnl_stream_t stream;
-    dnnl_primitive_attr_t attr;         /* with the caller's scratchpad */
-    dnnl_primitive_attr_t forward_attr; /* the same, with the merged ReLU if there is one */
+    dnnl_primitive_attr_t attr;         /* attributes: the caller provides the scratchpad */
+    dnnl_primitive_attr_t forward_attr; /* the same attributes, with the merged ReLU if there is one */
     int nthreads;
     tutti_onednn_pass forward, backward_params, backward_data;
     int nfeeding; /* number of first steps of backward_params whose results backward_data reads */
@@ -113,7 +113,7 @@ bool tutti_onednn_ok(tutti_onednn_state *s, dnnl_status_t status, const char *at
 /* Memory descriptions; the state owns them. */
 dnnl_memory_desc_t tutti_onednn_plain(tutti_onednn_state *s, const tutti_shape *shape);
 dnnl_memory_desc_t tutti_onednn_any(tutti_onednn_state *s, const tutti_shape *shape);
-/* channels innermost, four dims */
+/* returns an f32 description with channels innermost, of four dims */
 dnnl_memory_desc_t tutti_onednn_innermost(tutti_onednn_state *s, const tutti_shape *shape);
 /* Returns a description in a named order. groups > 0: weights (N, C, K, K) as (groups, N / groups, C, K, K), which has
  * the same row-major order. */

@@ -44,7 +44,8 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
     }
 }
 
-/* Only the adapter calls this, which gives each gradient memory of its own. */
+/* Copies dout to the gradient of each input. Only plain_adapter.c calls it, which gives each gradient memory of its
+ * own. */
 static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
 {
     for (int i = 0; i < k->ninputs; i++)

@@ -154,7 +154,7 @@ static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
     }
 }
 
-/* din = weight * rstd * (dout - mean of dout - x^ * mean of (dout * x^)) */
+/* Computes din = weight * rstd * (dout - mean of dout - x^ * mean of (dout * x^)) */
 static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
 {
     channel_walk w = walk_of(&k->in[0].shape);

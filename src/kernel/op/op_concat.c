@@ -25,7 +25,7 @@ static tutti_status infer(const void *attrs, const tutti_shape *in, int nin, tut
     return TUTTI_OK;
 }
 
-/* Concatenation computes nothing. */
+/* Returns 0, because concatenation computes nothing. */
 static double flops(const void *attrs, const tutti_shape *in, const tutti_shape *out)
 {
     (void)attrs, (void)in, (void)out;
@@ -38,7 +38,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     return TUTTI_OK;
 }
 
-/* Bytes of one sample. */
+/* Returns the bytes of one sample of the value. */
 static size_t sample_bytes(const tutti_value *v)
 {
     return v->bytes / (size_t)v->shape.dim[0];

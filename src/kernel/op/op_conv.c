@@ -42,7 +42,8 @@ static tutti_status infer(const void *attrs, const tutti_shape *in, int nin, tut
     return tutti_op_infer_window(&window, at->out_channels, in, out, err);
 }
 
-/* PyTorch's default start, or its kaiming_normal_ with mode fan_out (He et al., ICCV 2015). */
+/* Describes the parameters. Initial weights are PyTorch's default, or its kaiming_normal_ with mode fan_out (He et al.,
+ * ICCV 2015). */
 static int params(const void *attrs, const tutti_shape *in, tutti_param_desc *out)
 {
     const tutti_conv_attrs *at = attrs;
@@ -138,7 +139,8 @@ static void walk_weights(const tutti_kernel *k, const tutti_kernel_args *a, int 
     }
 }
 
-/* A step of 1 is a constant here, so that the compiler uses vectors. */
+/* Adds weight * from to `to`, element by element. Steps of 1 have a loop of their own, which the compiler turns into
+ * vectors. */
 static void add_row(float *restrict to, int64_t to_step, float weight, const float *restrict from, int64_t from_step,
                     int64_t n)
 {

@@ -69,8 +69,8 @@ static void column_forward(const column *w, const float *in, float *out, float *
     }
 }
 
-/* din[c] = dout[c] * base[c]^-beta - 2 alpha beta / size * in[c] * sum of dout[i] in[i] base[i]^(-beta - 1) over the
- * windows i in which c lies */
+/* Computes din[c] = dout[c] * base[c]^-beta - 2 alpha beta / size * in[c] * sum of dout[i] in[i] base[i]^(-beta - 1)
+ * over the windows i in which c lies */
 static void column_backward(const column *w, const float *in, const float *saved, const float *dout, float *din)
 {
     const tutti_lrn_attrs *at = w->at;

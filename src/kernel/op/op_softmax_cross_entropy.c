@@ -47,7 +47,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     return TUTTI_OK;
 }
 
-/* The first of equal logits wins. */
+/* Returns the index of the largest logit, the first of equals. */
 static int64_t largest(const float *logits, int64_t n)
 {
     int64_t best = 0;

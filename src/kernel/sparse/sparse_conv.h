@@ -37,7 +37,7 @@ typedef struct {
     size_t weights_at;
     /* offset of the tiles of all threads, and bytes of one tile */
     size_t tiles_at, tile;
-    size_t value_at, place_at, start_at, sums_at, row_at, dout_at; /* offsets within a tile's scratch */
+    size_t value_at, place_at, start_at, sums_at, row_at, dout_at; /* offsets in a tile's scratch of these arrays */
 } tutti_sparse_walk;
 
 /* Where the elements of a weight lie: the sum of one offset for each coordinate. */
@@ -53,7 +53,7 @@ typedef struct {
     int nvectors;
     int64_t lanes;
     int64_t classes, reach;
-    int64_t height, width;          /* positions of one class */
+    int64_t height, width;          /* positions of one class, down and along a row */
     int64_t samples, rows;          /* samples, and rows of a class, in a tile */
     int64_t row;                    /* positions of a row of gradients, including the zeros before it */
     int64_t chunk;                  /* number of input channels that a thread does at once */
@@ -145,7 +145,8 @@ const float *tutti_sparse_slab(const tutti_sparse_walk *w, const tutti_kernel_ar
 /* Returns the offsets of a weight in its layout: one piece of memory, to be freed. */
 tutti_sparse_offsets tutti_sparse_offsets_of(const tutti_param_desc *weight);
 
-/* The passes: the plan functions set shapes and reserve scratch; the others run. */
+/* The three passes. Functions with `plan` in their names set shapes and reserve scratch; the other functions run a
+ * pass. */
 void tutti_sparse_plan_walk(tutti_sparse_state *s, tutti_sparse_walk *w, size_t *scratch);
 void tutti_sparse_plan_gradient(tutti_sparse_state *s, size_t *scratch);
 void tutti_sparse_run_sums(tutti_kernel *k, const tutti_sparse_walk *w, const tutti_kernel_args *a);

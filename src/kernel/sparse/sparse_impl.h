@@ -58,7 +58,7 @@ typedef int64_t tutti_sparse_list_loop(const tutti_sparse_list_call *c);
  * positions outside the row. */
 typedef struct {
     tutti_sparse_list list;
-    int64_t positions, apart; /* as in tutti_sparse_list_call */
+    int64_t positions, apart; /* positions of a row; distance of their places: both as in tutti_sparse_list_call */
     int64_t first, stride, taps;
     const float *weights; /* weights in the order (taps, apart, vectors) */
     float *sums;          /* n sums, `sums_apart` floats from each other */

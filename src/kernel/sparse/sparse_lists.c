@@ -3,8 +3,8 @@
  * last, blocks), they are listed directly from memory. A row of the row-major order is transposed in scratch first. */
 #include "sparse_conv.h"
 
-/* Returns how many of `most` channels from `channel` on can be copied as one view: those of one block, or all of them
- * if each is a plane of its own. */
+/* Returns how many of `most` channels from `channel` on can be copied as one view: the channels of one block, or all
+ * channels if each is a plane. */
 static int64_t together(const tutti_lane_place *p, int64_t channel, int64_t most)
 {
     return p->at.block == 1 ? most : tutti_sparse_min(most, p->at.block - (p->channel + channel) % p->at.block);

@@ -30,8 +30,8 @@ enum { TUTTI_TUNE_TREES = 16, TUTTI_TUNE_MAX_BYTES = 1 << 22 };
 /* The circumstances under which times were measured: a kernel's time depends on all of them. */
 typedef struct {
     tutti_processor processor;
-    char isa[16];     /* name by tutti_isa_name */
-    char library[96]; /* text by tutti_kernel_engine_describe; "none" if the build has no library */
+    char isa[16];     /* name of the instruction set, as tutti_isa_name has it */
+    char library[96]; /* text about the library, as tutti_kernel_engine_describe has it; "none" if the build has none */
     int nthreads;     /* threads of a kernel */
 } tutti_tune_place;
 tutti_tune_place tutti_tune_here(int nthreads);

@@ -131,7 +131,7 @@ static double shortest(const tutti_products_tuned *t, const tutti_products_sampl
     return s->seconds[soonest(t, s->seconds)];
 }
 
-/* Measures the ways that are still worth it, for at most `most` seconds. The seconds of the other ways stay as they
+/* Measures the ways that took at most `most` seconds in earlier sweeps. The seconds of all other ways stay as they
  * are. */
 static tutti_status measure_ways(const tutti_products_sample *s, const asked *a, double most,
                                  tutti_trial_memory *memory, double *out, tutti_failure *err)
@@ -195,7 +195,7 @@ static tutti_status measure_all(const tutti_products_request *r, tutti_products_
 
 /* ---- learning ---- */
 
-/* Converts the samples that are held, or the others, and returns their number. */
+/* Converts sizes to the tree's samples: the held sizes, or with `held` false all others. Returns their number. */
 static int as_samples(const tutti_products_tuned *t, const tutti_processor *p, bool held, tutti_tree_sample *out)
 {
     int n = 0;

@@ -26,7 +26,7 @@ enum {
 typedef struct {
     const tutti_winograd *w;
     tutti_blocks from, to;
-    int64_t pad, down, right;    /* tiles of a sample */
+    int64_t pad, down, right;    /* padding; tiles of a sample, down and to the right */
     int64_t ntiles, block;       /* ntiles: tiles of all samples; block: tiles of a block */
     int64_t from_row, to_row;    /* floats between rows of the matrices */
     float *read, *made, *turned; /* the matrices of `from`, of `to`, and of the weights or their gradient */

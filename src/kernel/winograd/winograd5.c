@@ -27,7 +27,7 @@ enum {
 typedef struct {
     const tutti_winograd *w;
     int64_t inputs, outputs, tiles;               /* channels of input and output, and tiles of a sample */
-    int64_t read_apart, made_apart, turned_apart; /* floats between matrices */
+    int64_t read_apart, made_apart, turned_apart; /* floats from a matrix to the next, of each of the three kinds */
     float *read, *made, *turned, *over, *plane;   /* matrices of the input, of the output, of the weights, and of the
                                                    * transposed weights; plane: one plane for each thread */
     int64_t first, n;                             /* the current block: its first sample, and the number of its
@@ -73,7 +73,7 @@ static void weights_order(const tutti_winograd *w, tutti_layout *to)
 
 /* --- scratch --- */
 
-/* The input's gradient has a vector at each position that tiles reach. */
+/* Returns the width of a plane for the input's gradient, in vectors: one at each position that tiles reach. */
 static int64_t plane_width(const tutti_winograd *w)
 {
     return w->right * TILE + TILE_IN - TILE;

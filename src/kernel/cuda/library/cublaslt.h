@@ -34,7 +34,7 @@ typedef struct {
     const tutti_cublaslt *cublaslt;
     tutti_cublaslt_description product, a, b, c; /* a: the library's first matrix, which is our b */
     tutti_cublaslt_algorithm algorithm;
-    size_t workspace_bytes; /* at most TUTTI_CUBLASLT_WORKSPACE */
+    size_t workspace_bytes; /* bytes of scratch that the algorithm needs, at most TUTTI_CUBLASLT_WORKSPACE */
     bool adds_bias;
 } tutti_cublaslt_plan;
 enum { TUTTI_CUBLASLT_WORKSPACE = 32 << 20 };

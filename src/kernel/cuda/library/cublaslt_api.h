@@ -21,9 +21,9 @@ enum {
 
     TUTTI_CUBLASLT_DESC_TRANSA = 3, /* attributes of a product: int32_t */
     TUTTI_CUBLASLT_DESC_TRANSB = 4,
-    TUTTI_CUBLASLT_DESC_EPILOGUE = 7,        /* attribute of type uint32_t */
-    TUTTI_CUBLASLT_DESC_BIAS_POINTER = 8,    /* attribute of type const void * */
-    TUTTI_CUBLASLT_DESC_BIAS_DATA_TYPE = 26, /* attribute of type int32_t */
+    TUTTI_CUBLASLT_DESC_EPILOGUE = 7,        /* attribute of a product, of type uint32_t */
+    TUTTI_CUBLASLT_DESC_BIAS_POINTER = 8,    /* attribute of a product, of type const void * */
+    TUTTI_CUBLASLT_DESC_BIAS_DATA_TYPE = 26, /* attribute of a product, of type int32_t */
 
     TUTTI_CUBLASLT_EPILOGUE_DEFAULT = 1,
     TUTTI_CUBLASLT_EPILOGUE_RELU = 2,
@@ -34,7 +34,7 @@ enum {
     TUTTI_CUBLASLT_PREF_ALIGNMENT_A = 5,     /* attribute of type uint32_t, in bytes; those of B, C, D follow */
 };
 
-/* cublasLtMatmulAlgo_t and cublasLtMatmulHeuristicResult_t. */
+/* The same as cublasLtMatmulAlgo_t (below: cublasLtMatmulHeuristicResult_t). */
 typedef struct {
     uint64_t data[8];
 } tutti_cublaslt_algorithm;
@@ -46,7 +46,7 @@ typedef struct {
     int reserved[4];
 } tutti_cublaslt_found;
 
-typedef void *tutti_cublaslt_handle;      /* cublasLtHandle_t */
+typedef void *tutti_cublaslt_handle;      /* the same as cublasLtHandle_t */
 typedef void *tutti_cublaslt_description; /* describes a product, matrix or preference */
 
 /* NAME(symbol, parameters): all return an int, a cublasStatus_t. Matrices are column-major. */

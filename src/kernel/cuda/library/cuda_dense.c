@@ -117,7 +117,7 @@ static void describe_weights(const tutti_kernel *k, dense *s)
 
 /* ---- products ---- */
 
-/* The alignment in bytes of a value that may lie anywhere in a row of such values. */
+/* Returns the alignment in bytes that a value has wherever it lies in a row of such values. */
 static int64_t alignment_of(const tutti_value *v)
 {
     int64_t bytes = 1;

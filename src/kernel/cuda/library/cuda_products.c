@@ -101,7 +101,8 @@ bool tutti_cuda_weights_same(const tutti_cuda_weights *w)
     return is_full && (w->is_last != w->rows || w->window == 1 || w->channels == 1);
 }
 
-/* A copy from channels last to row-major is the reverse copy with the two parts of a filter swapped. */
+/* Describes the weights for the kernels. A copy from channels last to row-major is described as the reverse copy with
+ * the two parts of a filter swapped. */
 static weights_form form_of(const tutti_cuda_weights *w, int64_t n)
 {
     const bool turned = w->rows && w->is_last;
@@ -157,7 +158,7 @@ void tutti_cuda_weights_take(const tutti_cuda_products *p, const tutti_cuda_weig
 
 /* ---- activations ---- */
 
-/* The value as rows of channels. A value that is no planes has a single position. */
+/* Describes the value as rows of channels. A value that is no planes has a single position. */
 static channels_form rows_of(const tutti_cuda_channels *ch, const tutti_value *v)
 {
     const int64_t channels = ch->groups * ch->channels, all = tutti_shape_count(&v->shape);
@@ -182,7 +183,7 @@ bool tutti_cuda_channels_same(const tutti_cuda_channels *ch, const tutti_value *
     return is_there && v->dtype == type && ch->filled == ch->channels;
 }
 
-/* The library's form of a value where nothing is filled up. */
+/* Returns the library's form of a value, for the case that no channels are filled up. */
 static tutti_value whole_of(const tutti_cuda_channels *ch, const tutti_value *v, tutti_dtype type, tutti_layout *layout)
 {
     tutti_value whole = {.shape = v->shape, .dtype = type};
@@ -238,7 +239,7 @@ void tutti_cuda_finish(const tutti_cuda_products *p, const tutti_cuda_channels *
 
 /* ---- gradients of a bias ---- */
 
-/* A plan depends on the shape alone, so that sums have one order. */
+/* How sums of columns are divided among threads. It depends on the shape alone, so that sums have one order. */
 typedef struct {
     int64_t rows, columns, stretch, nstretches;
     tutti_cuda_grid grid;

@@ -40,7 +40,7 @@ void *tutti_cuda_workspace(const tutti_kernel_args *a, size_t at);
 /* ---- weights: (groups * filters, channels of a group, window) ---- */
 
 typedef struct {
-    int64_t groups, filters, filled_filters; /* filters and channels are those of a group */
+    int64_t groups, filters, filled_filters; /* number of groups; the other numbers are those of one group */
     int64_t channels, filled_channels, window;
     bool is_last; /* channels lie last in the parameter */
     bool rows;    /* the library's form is row-major: nothing is filled up */

@@ -18,7 +18,8 @@ static void destroy(void *kept)
 
 #define NAME(name, parameters) #name,
 
-/* cuDNN opens cuBLASLt by its name. Where cuBLASLt is loaded already, cuDNN finds it. */
+/* Finds cuDNN's functions. cuBLASLt is opened first, because cuDNN opens it by its bare name and so finds it only if it
+ * is loaded already. */
 static tutti_status find_functions(tutti_cudnn_functions *call, tutti_failure *err)
 {
     void *cublaslt;

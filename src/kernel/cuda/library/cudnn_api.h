@@ -41,7 +41,7 @@ typedef struct {
     int reserved[3];
 } tutti_cudnn_algorithm;
 
-typedef void *tutti_cudnn_handle;     /* cudnnHandle_t */
+typedef void *tutti_cudnn_handle;     /* the same as cudnnHandle_t */
 typedef void *tutti_cudnn_descriptor; /* describes a tensor, filter or convolution */
 
 /* NAME(symbol, parameters): all return an int, a cudnnStatus_t. */
