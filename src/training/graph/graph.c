@@ -84,7 +84,8 @@ static int *layers_by_number(tutti_graph *g)
     return order;
 }
 
-/* The kernel of a split layer has a part of each parameter; all other code uses the whole parameter. */
+/* Makes the description of a parameter's part that of the whole parameter. Only the kernel of a split layer has a part;
+ * all other code uses whole parameters. */
 static void make_whole(tutti_param_desc *desc, int parts)
 {
     desc->shape.dim[0] *= parts;

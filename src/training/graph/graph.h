@@ -65,7 +65,7 @@ typedef struct {
     /* "conv1.weight", or a control number: "@loss" (an element for each loss), "@correct", "@stop". Control numbers are
      * exchanged as statistics are. */
     const char *name;
-    int layer;             /* -1 for control numbers */
+    int layer;             /* layer of the parameter; -1 for control numbers */
     int ordinal;           /* index among the layer's parameters */
     tutti_param_desc desc; /* desc.elements lie in the regions, in the order desc.layout */
     int64_t count;         /* elements of the parameter's shape, row-major */

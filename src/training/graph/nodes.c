@@ -261,7 +261,7 @@ static void add_backward(draft *d, int l)
     add_for_params(d, add_update, l, LEARNED);
 }
 
-/* Evaluation runs only what the last loss needs: no auxiliary heads. */
+/* Finds the layers that the last loss needs. Evaluation runs only these, and no auxiliary heads. */
 static bool *find_needed(const tutti_graph *g, tutti_arena *arena)
 {
     const tutti_model *m = g->model;

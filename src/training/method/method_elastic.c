@@ -13,8 +13,8 @@
 
 typedef struct {
     tutti_method_handles shared;
-    int centre, sum;   /* indices of memories */
-    int sums, gathers; /* indices of exchanges */
+    int centre, sum;   /* indices of the memories: the centre, the sum of weights */
+    int sums, gathers; /* numbers of the first exchanges: of the sums, of the gathers of the centre */
 } handles;
 
 /* ---- declaring memories and exchanges ---- */

@@ -84,8 +84,8 @@ static int declare_numbers(tutti_plan_builder *b, const char *name, tutti_dtype 
     return tutti_builder_memory(b, &m);
 }
 
-/* The algorithm one-shot has one synchronisation, but each rank reads from all others: with many ranks that costs more
- * than a tree's rounds. */
+/* Returns the algorithm for an allreduce of few numbers. One-shot has a single synchronisation, but each rank reads
+ * from all others: with many ranks that costs more than a tree's rounds. */
 static const char *few_numbers(const tutti_plan *p)
 {
     const int nranks = p->config.nranks;

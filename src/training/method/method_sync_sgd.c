@@ -205,7 +205,8 @@ static tutti_status accept(const tutti_plan_config *c, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* Split layers are summed and updated only sharded, late and without a look at all gradients. */
+/* Refuses configurations for split layers: these are summed and updated only sharded, late and without a look at all
+ * gradients. */
 static tutti_status accept_split(const tutti_plan_config *c, tutti_failure *err)
 {
     static const char whole[] = "goes by all gradients, and ranks that share layers have parts of them";

@@ -160,7 +160,7 @@ static tutti_status set_input(parser *p, tutti_layer *layer, int i, const tutti_
     return TUTTI_OK;
 }
 
-/* A layer without `from` reads the layer above it. */
+/* Sets the layer's inputs from the names in `from`. A layer without `from` reads the layer above it. */
 static tutti_status set_inputs(parser *p, tutti_layer *layer, const tutti_yaml_node *from)
 {
     const int least = layer->op->ninputs, most = layer->op->max_inputs ? layer->op->max_inputs : least;

@@ -54,7 +54,7 @@ static int most_area_first(const tutti_block *x, const tutti_block *y)
 static compare *const orders[] = {large_first, long_lived_first, most_area_first, early_first};
 enum { NORDERS = sizeof orders / sizeof *orders };
 
-/* Merge sort, stable, so that the result does not depend on a library. */
+/* Sorts by merging: a stable sort, so that the result does not depend on a library. */
 static void sort(tutti_block **list, int n, compare *before, tutti_block **work)
 {
     if (n < 2) return;

@@ -85,9 +85,9 @@ static bool hand_on(packing *p, int *earlier, int *later)
     return true;
 }
 
-/* Three cases of shared memory: a sum lies over one of its parts, whichever node makes it; a gradient that a kernel
- * changes lies over the gradient that it was given; the gradient of the first input lies over the output's if the
- * kernel works in place. */
+/* Lets gradients share memory in three cases: a sum lies over one of its parts, whichever node makes it; a gradient
+ * that a kernel changes lies over the gradient that it was given; the gradient of the first input lies over the
+ * output's if the kernel works in place. */
 static void hand_gradients_on(packing *p, int l)
 {
     const tutti_graph *g = p->graph;

@@ -48,7 +48,7 @@
 typedef enum {
     TUTTI_NO_NORMS,
     TUTTI_NORM_OF_ALL,      /* the norm of all gradients together */
-    TUTTI_NORMS_OF_TENSORS, /* for each weight tensor: its norm, and the norm of what the rule compares it with */
+    TUTTI_NORMS_OF_TENSORS, /* for each weight tensor: its norm, and that of the numbers compared with it (rule.h) */
 } tutti_norms;
 
 enum { TUTTI_PLAN_OWN = 2 };
@@ -170,12 +170,12 @@ typedef struct {
 /* ---- exchanges ---- */
 
 typedef struct {
-    int memory; /* index into plan->memories */
-    int copy;   /* the first copy */
+    int memory; /* the memory, as an index into plan->memories */
+    int copy;   /* the first copy of the memory that takes part */
 } tutti_operand;
 
 typedef struct {
-    const char *name;   /* "gradients of bucket 2" */
+    const char *name;   /* name in texts: "gradients of bucket 2" */
     int schedule;       /* index into plan->schedules */
     tutti_operation op; /* the operation of a reduction; sum unless set */
     /* the type of what lies in scratch between ranks: bf16 or f16, else the type of the inputs. The builder fills it
@@ -296,7 +296,7 @@ typedef struct tutti_plan {
                                    * number of micro-batches */
     int64_t my_first_sample, my_nsamples; /* this rank's samples, a range in the global batch */
     int64_t samples_per_call;
-    /* bytes of the activations' memory */
+    /* bytes of the activations' memory, as it is and as it would be if no activations shared memory */
     int64_t arena_bytes, arena_bytes_without_sharing;
     int64_t arena_bytes_at_least;         /* most bytes that live at one time: no placement needs less */
     int64_t *value_offset, *saved_offset; /* per layer: byte offset of its output, of its saved state; -1 = none */

@@ -143,8 +143,8 @@ static tutti_status add_schedule(tutti_plan_builder *b, const tutti_builder_requ
     return TUTTI_OK;
 }
 
-/* The method need not know that an algorithm goes by size: it gets one number, and each exchange with that number finds
- * its own schedule. */
+/* Adds two schedules of an algorithm that depends on the size of exchanges. The method need not know it: it gets one
+ * number, and each exchange with that number finds its own schedule. */
 static void add_pair(tutti_plan_builder *b, tutti_size_pair pair)
 {
     tutti_plan *p = b->plan;

@@ -49,7 +49,7 @@ static void add_beside(const tutti_plan *p, tutti_strbuf *sb)
     }
 }
 
-/* The loop of arrivals: draws a chain for each part. */
+/* Draws the loop of arrivals: a chain for each part. */
 static void add_arrivals(const tutti_plan *p, tutti_strbuf *sb)
 {
     const tutti_loop *l = &p->loops[TUTTI_EACH_ARRIVAL];

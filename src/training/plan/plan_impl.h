@@ -57,7 +57,7 @@ tutti_status tutti_plan_check_split(const tutti_plan *p, tutti_failure *err);
 tutti_status tutti_plan_accept_split(const tutti_plan *p, tutti_failure *err);
 /* Prints which ranks share which layers, and what that saves; nothing where no layer is shared. */
 void tutti_plan_print_split(const tutti_plan *p, tutti_strbuf *sb);
-/* Checks what a part that serves a worker of another host does (plan_serve.c), and that it and the worker take
+/* Checks the actions of a part that serves a worker of another host (plan_serve.c), and that part and worker take
  * turns. */
 tutti_status tutti_plan_check_parts(const tutti_plan *p, const tutti_loop loops[TUTTI_NDRIVERS], tutti_failure *err);
 tutti_status tutti_plan_check_served(const tutti_plan *p, tutti_failure *err);

@@ -85,7 +85,7 @@ typedef struct {
     const tutti_plan *plan;
     const tutti_walk *walk;
     bool *seen; /* per bucket: its weights were read in this step */
-    /* nodes of each bucket, and of the control numbers, that are still to come in this slot */
+    /* nodes that are still to come in this slot: for each bucket to sum and to read it, and to count control numbers */
     int *to_sum, *to_read, to_count;
 } walker;
 

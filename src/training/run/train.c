@@ -43,8 +43,8 @@ static bool eval_due(const tutti_trainer *t, int64_t step)
     return t->evaluator && ((step == c->nsteps && !t->stepping.asked_to_stop) || tutti_evaluator_is_due(c, step));
 }
 
-/* Each rank tests its blocks; sums are exchanged over the control plane. *own becomes the signal with which this rank
- * was asked to stop. */
+/* Tests once: each rank tests its blocks, and sums are exchanged over the control plane. *own becomes the signal with
+ * which this rank was asked to stop. */
 static tutti_status test_once(tutti_evaluator *e, const tutti_stepping *s, tutti_eval_result *sum, int *own,
                               tutti_failure *err)
 {
@@ -72,7 +72,8 @@ static tutti_status test_once(tutti_evaluator *e, const tutti_stepping *s, tutti
     return st;
 }
 
-/* If a rank was lost meanwhile, its blocks were not tested: then the remaining ranks test once more. */
+/* Tests the model and reports it. If a rank was lost meanwhile, its blocks were not tested, so the remaining ranks test
+ * once more. */
 static tutti_status evaluate(tutti_trainer *t, bool report, tutti_failure *err)
 {
     const double began = tutti_clock_s();
@@ -101,7 +102,7 @@ static tutti_status evaluate(tutti_trainer *t, bool report, tutti_failure *err)
     return st ? st : tutti_report_skips(telling, t->evaluator, sum.nsamples, err);
 }
 
-/* Weights that are not finite are not saved. */
+/* Saves a checkpoint, unless weights are not finite. */
 static tutti_status save(tutti_trainer *t, tutti_failure *err)
 {
     tutti_stepping *s = &t->stepping;
@@ -200,7 +201,7 @@ static tutti_status after_step(tutti_trainer *t, tutti_failure *err)
     return st;
 }
 
-/* Measuring does not count as training time. */
+/* Measures and reports distances from the centre; this does not count as training time. */
 static tutti_status tell_distance(tutti_trainer *t, tutti_failure *err)
 {
     if (!tutti_report_is_due(&t->telling) || !tutti_distance_is_told(&t->stepping)) return TUTTI_OK;
@@ -210,7 +211,7 @@ static tutti_status tell_distance(tutti_trainer *t, tutti_failure *err)
     return st;
 }
 
-/* Gathering and writing a trace does not count as training time. */
+/* Ends a step for the trace. Gathering and writing a trace does not count as training time. */
 static tutti_status end_traced_step(tutti_telling *t, tutti_stepping *s, tutti_failure *err)
 {
     tutti_telling_tick(t);
@@ -286,8 +287,8 @@ typedef struct {
     tutti_replaced replaced;
 } last_words;
 
-/* Rank 0: while its thread is at the centre for a worker of another host, that worker waits for the result. Moves this
- * time in that worker's costs from exchanges to centre and updates. Returns the seconds. */
+/* Rank 0: while its thread serves a worker of another host at the centre, the worker waits for the result, as if for an
+ * exchange. Moves this time in the worker's costs from exchanges to centre and updates. Returns the seconds. */
 static double charge_served(const tutti_trainer *t, int rank, int64_t ns[TUTTI_NCOSTS])
 {
     static const tutti_cost_part parts[] = {TUTTI_COST_CENTRE, TUTTI_COST_UPDATE};

@@ -30,7 +30,8 @@ typedef enum {
     TUTTI_TRAIN_PLAN,      /* before the first step; text: what the plan does, in ten words (tutti_method_say) */
     TUTTI_TRAIN_BEGIN,     /* step: where the run begins or continues; text: how it computes, "bf16 (AMX)" */
     TUTTI_TRAIN_COPIES,    /* where lost ranks are replaced; text: what copies of the state cost, and a loss */
-    TUTTI_TRAIN_RESTARTED, /* after the first step of a later group epoch; text: where it goes on, and from what */
+    TUTTI_TRAIN_RESTARTED, /* after the first step of a later group epoch; text: from which step, which copy or
+                            * checkpoint */
     TUTTI_TRAIN_BEARS,     /* from this event on the run continues if another rank is lost */
     TUTTI_TRAIN_STEP,      /* after each step; logged: true if the interval's figures were computed anew */
     TUTTI_TRAIN_EVAL,
@@ -43,7 +44,7 @@ typedef enum {
 
 typedef struct {
     tutti_train_event_kind kind;
-    int64_t step, nsteps; /* steps done, and steps of the whole run */
+    int64_t step, nsteps; /* steps that are done; steps of the whole run */
     double epoch;         /* passes over the training set that are done */
     double loss, lr;
     /* images per second; milliseconds of a step; milliseconds of a step's exchanges during which nothing was computed;
@@ -71,7 +72,7 @@ typedef struct {
 typedef struct {
     const tutti_plan *plan;
     const struct tutti_device *device; /* holds the plan's memories and computes everything */
-    const tutti_dataset *train, *test; /* test may be NULL */
+    const tutti_dataset *train, *test; /* the training set and the test set; test may be NULL */
     int data_threads;                  /* threads that load batches */
     tutti_rate rate;
     tutti_update update;
@@ -164,8 +165,8 @@ int64_t tutti_saving_bytes(const tutti_plan *plan);
 tutti_status tutti_train(tutti_group *group, const tutti_train_config *config, tutti_train_result *out,
                          tutti_failure *err);
 
-/* TUTTI_ERR_USAGE, with both sides, if the set's samples are not what the model reads or its labels are not the classes
- * that the model has. */
+/* TUTTI_ERR_USAGE if the set's samples do not have the shape that the model reads, or its labels are not the model's
+ * classes. The message has both. */
 tutti_status tutti_train_check_data(const tutti_model *model, const tutti_dataset *data, tutti_failure *err);
 
 /* Packed weights, borrowed. `like`: a graph of the model. The weights lie in its orders of parameters, param_offset is
@@ -186,7 +187,7 @@ typedef struct {
 /* The answer for one sample of the set: a probability for each class, and the class of the largest logit, the first of
  * equals, which `correct` counts. */
 typedef struct {
-    int64_t index; /* index in the set */
+    int64_t index; /* index of the sample in the set */
     int32_t label, predicted;
     int nclasses;
     const float *probability;

@@ -22,7 +22,7 @@ enum {
 /* A number that a job gives to a rule. Rules that mean the same by a key share it. */
 typedef struct {
     const char *key;     /* key in the job: "optimiser.momentum" */
-    const char *initial; /* default, as text */
+    const char *initial; /* the default value, as text */
     double lo, hi;       /* inclusive bounds of the value, also checked if the job names another rule */
     bool not_lo, not_hi; /* if the job names this rule, the bound itself is refused, too */
     bool is_switch;      /* true or false: the job says these words, the value is 1 or 0 */

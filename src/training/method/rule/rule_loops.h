@@ -18,7 +18,8 @@
  * their tails, give equal bits. */
 #define ELEMENTS static inline __attribute__((always_inline))
 
-/* centre: NULL where w is not pulled. Each loop is compiled for one of these cases. */
+/* Applies the rule to the elements of a slice. centre: NULL where w is not pulled towards it; each case has its own
+ * compiled loop. */
 ELEMENTS void elements(const float *numbers, const tutti_update_slice *s, const float *restrict centre)
 {
     float *restrict w = s->w, *restrict first = s->state[0], *restrict second = s->state[1];

@@ -24,13 +24,13 @@
 /* Numbers of memories and exchanges for a worker of another host. */
 typedef struct {
     int rank;
-    int seat, verdict;    /* memories; verdict: counts of looks at what the worker brings, -1 = none */
+    int seat, verdict;    /* memories: the worker's seat; counts of looks at the vector that it brings, -1 = none */
     int push, pull, test; /* exchanges: the vector of a visit, its result, the centre for tests */
 } far_worker;
 
 typedef struct {
     tutti_method_handles shared;
-    int centre, seen; /* indices of memories */
+    int centre, seen; /* indices of memories: the centre, the centre as the worker has seen it */
     int nfar;
     far_worker *far;
 } handles;
@@ -88,8 +88,8 @@ static tutti_status declare_way(tutti_plan_builder *b, tutti_plan_exchange x, co
     return st;
 }
 
-/* For tests each worker gets the centre by an exchange of its own, so that none depends on another worker, which may be
- * lost. */
+/* Declares the exchanges of workers of other hosts. For tests each worker gets the centre by an exchange of its own, so
+ * that it does not depend on another worker, which may be lost. */
 static tutti_status declare_ways(tutti_plan_builder *b, const tutti_visiting *v, const handles *h, tutti_failure *err)
 {
     const int brought = v->by_gradients ? h->shared.gradients : h->shared.weights,

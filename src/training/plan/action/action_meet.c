@@ -12,7 +12,8 @@
 #include "../../../tensor/relaxed.h"
 #include "element_loop.h"
 
-/* Each element of the centre is read once. */
+/* Moves the centre towards w, and writes its old values to `seen`. Each element of the centre is read once, because
+ * other workers may change it meanwhile. */
 TUTTI_ELEMENTS apart(float alpha, float *c, const float *restrict w, float *restrict seen, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -22,7 +23,8 @@ TUTTI_ELEMENTS apart(float alpha, float *c, const float *restrict w, float *rest
     }
 }
 
-/* seen == w: the old values of the centre replace the weights that the worker has brought. */
+/* Does the same for any `seen`. If seen == w, the old values of the centre replace the weights that the worker has
+ * brought. */
 TUTTI_ELEMENTS meet(float alpha, float *c, const float *w, float *seen, int64_t n)
 {
     enum { BLOCK = 1024 };

@@ -7,7 +7,7 @@
 #define DECLARE(KIND, name) extern const tutti_action_row tutti_action_##name;
 TUTTI_ACTIONS(DECLARE)
 
-/* The graph's node names what it reads and writes. */
+/* Appends the name of the kernel's node in the graph, which names what it reads and writes. */
 static void describe_kernel(const tutti_plan *p, const tutti_action *a, tutti_strbuf *sb)
 {
     const tutti_node *n = &p->graph->nodes[a->node];

@@ -145,7 +145,7 @@ static bool find_zones(tutti_alikes *a)
             if (a->window[p->exchanges[x].in.memory] == z->window) add_member(a, z, x);
     }
     for (int x = 0; x < p->nexchanges; x++)
-        if (a->zone_of[x] < 0) return false; /* the exchange's vector overlaps that of another exchange */
+        if (a->zone_of[x] < 0) return false; /* its vector overlaps that of another exchange, so there are no zones */
     add_beside(a);
     return true;
 }

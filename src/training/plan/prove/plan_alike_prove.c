@@ -205,8 +205,8 @@ static void add_runners(play *y, int rank, int *capacity)
     }
 }
 
-/* When all members have begun an invocation and told it both conditions, the invocation ends, if the invocations before
- * it have. */
+/* Notes a message to an exchange. When all members have begun an invocation and told it both conditions, it ends, once
+ * the invocations before it have ended. */
 static void tell(play *y, const tutti_told *t)
 {
     const tutti_composition *c = y->a->c;

@@ -274,8 +274,8 @@ static tutti_status check_result(const tutti_plan *p, int memory, tutti_loop_dri
     return st;
 }
 
-/* Frozen parameters lie behind the packed vector. Their readers need not wait for anything, because nothing writes
- * there: no exchange and no update reaches that far. */
+/* Checks that nothing writes frozen parameters, which lie behind the packed vector: no exchange and no update may reach
+ * that far. So their readers need not wait for anything. */
 static tutti_status check_frozen(const tutti_plan *p, tutti_failure *err)
 {
     tutti_arena arena = {0};

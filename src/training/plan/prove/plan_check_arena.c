@@ -172,8 +172,8 @@ static bool may_share(const tutti_graph *g, const tutti_node *n, tutti_datum use
     return k->writes_dout && of_output && written.index == own->changed;
 }
 
-/* One node uses two data at the same time and writes the second. They must lie apart, or at the same place if the
- * kernel can work in place. */
+/* Checks two data that a node uses at the same time, of which it writes the second: they must not overlap, or must lie
+ * at the same place if the kernel can work in place. */
 static tutti_status apart(const arena_play *y, const tutti_node *n, int used, int written, tutti_failure *err)
 {
     const tutti_graph *g = y->plan->graph;

@@ -119,7 +119,8 @@ static void lay_out_runs(tutti_composition *c)
 
 /* ---- the index space of memories ---- */
 
-/* Numbers that hold every slot's part have a stretch of their own; so have the numbers that they are computed from. */
+/* Gives memories their windows of the index space. Numbers that hold every slot's part have a window of their own, and
+ * so do the numbers from which they are computed. */
 static void find_windows(tutti_composition *c)
 {
     const tutti_plan *p = c->plan;
@@ -240,7 +241,7 @@ static void add_action_edges(const tutti_plan *p, int rank, edge_list *e)
     for (int d = 0; d < TUTTI_NDRIVERS; d++)
         for (int i = 0; i < loops[d].nactions; i++) {
             const tutti_action *a = &loops[d].actions[i];
-            if (!tutti_action_row_of(a->kind)->types) continue; /* the action names no elements of its own */
+            if (!tutti_action_row_of(a->kind)->types) continue; /* this kind of action names no elements */
             add_edge(e, a->first);
             add_edge(e, a->first + a->count);
         }

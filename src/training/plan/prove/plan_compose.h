@@ -55,7 +55,7 @@ typedef struct {
 typedef struct {
     tutti_stretch class; /* the elements of the class */
     tutti_slice owed;    /* parts of the zone's vector that a rank must end with; `of` 0 = as in the first check */
-    bool sums_wrong;     /* the result: see tutti_part_source */
+    bool sums_wrong;     /* the result: a rank ends with a wrong sum (see tutti_part_source) */
     bool misses;         /* the result: the counter-example is about an element outside the class */
 } tutti_refutation;
 

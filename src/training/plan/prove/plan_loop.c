@@ -203,7 +203,7 @@ static void wait_told(writer *w, int exchange, unsigned when)
     if (when & TUTTI_WHEN_FREE) add(w, TUTTI_STEP_NOP)->after = w->out->is_free[at];
 }
 
-/* In the loop EACH_END, a wait for an end begins the next part. */
+/* Adds a wait. In the loop EACH_END, a wait for the end of an exchange begins the next part. */
 static void wait_in_turn(writer *w, const tutti_action *a)
 {
     if (a->when) {

@@ -146,7 +146,8 @@ static int32_t skew_of(const void *const *vectors, int n)
 #define SKEW_OF(...)                                                                                                   \
     skew_of((const void *const[]){__VA_ARGS__}, sizeof((const void *const[]){__VA_ARGS__}) / sizeof(void *))
 
-/* A thread takes four elements; the first of them may lie before the vectors. */
+/* Returns the grid of a launch over n elements. A thread takes four elements; with a skew, the first four begin before
+ * the vectors. */
 static tutti_cuda_grid cover(int64_t n, int32_t skew)
 {
     return tutti_cuda_cover(n + (skew > 0 ? skew : 0), THREADS, QUAD);

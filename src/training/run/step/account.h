@@ -19,7 +19,8 @@ typedef enum {
     TUTTI_DID_BACKWARD_PARAMS,
     TUTTI_DID_BACKWARD_DATA,
     TUTTI_DID_SUM, /* added gradients of one value; index = layer */
-    /* copied data that ranks of a shared layer send each other, to where others read them or back; index = layer */
+    /* copied the data that ranks of a shared layer send each other to the memory that is exchanged, or back; index =
+     * layer */
     TUTTI_DID_MOVE,
     TUTTI_DID_FOLD,     /* added slots' gradients; index = bucket; index nbuckets = the control numbers */
     TUTTI_DID_CONVERT,  /* converted gradients to the type in which they are sent, or back; index = bucket */

@@ -28,7 +28,8 @@ struct tutti_beside {
     int nparts;
 };
 
-/* Called once for each invocation of part.told. */
+/* Plays the actions of a part; the executor calls it once for each invocation of part.told. beside: it runs on the
+ * wire's thread. */
 static void play(void *arg, bool beside)
 {
     part *p = arg;

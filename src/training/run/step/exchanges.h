@@ -18,7 +18,8 @@ typedef struct {
     char **memory;         /* per memory: its address on this rank */
     tutti_region *numbers; /* the region that all memories of numbers share */
     tutti_region *seats;   /* the region that all seats share; NULL = there are no seats */
-    /* per exchange of the plan; NULL: it is between other ranks, or for checkpoints of a run that writes none */
+    /* per exchange of the plan: this rank's exchange; NULL: it is between other ranks, or for checkpoints of a run that
+     * writes none */
     tutti_exchange **exchange;
     bool *in_flight; /* per exchange: started and not waited for */
 } tutti_shared;

@@ -97,7 +97,8 @@ static void move_all(tutti_stepping *s, const tutti_step_common *play, const tut
     if (!row->statistics) move_elements(s, &(tutti_elements){.loop = row->loop}, a, a->first, a->first + a->count);
 }
 
-/* The step waits for the device before this action ends, because other ranks may then touch a common memory. */
+/* Plays an action on elements. For a common memory it waits for the device at the end, because other ranks may touch
+ * the memory afterwards. */
 static tutti_status play_elements(tutti_stepping *s, tutti_step_common *play, const tutti_action *a, tutti_failure *err)
 {
     const tutti_plan_memory *memories = s->plan->memories;
@@ -111,7 +112,7 @@ static tutti_status play_elements(tutti_stepping *s, tutti_step_common *play, co
     return TUTTI_OK;
 }
 
-/* Either `from` or `to` is f32. */
+/* Plays a conversion of elements. One of the memories `from` and `to` is f32. */
 static tutti_status play_convert(tutti_stepping *s, tutti_step_common *play, const tutti_action *a, tutti_failure *err)
 {
     const tutti_dtype from = s->plan->memories[a->from].type, to = s->plan->memories[a->to].type;
@@ -144,7 +145,7 @@ static tutti_status play_pace(tutti_stepping *s, tutti_step_common *play, const 
     return st;
 }
 
-/* A worker that is let in to the centre learns how many updates the centre's states have seen. */
+/* Begins a visit: waits until the worker is let in, and then learns how many updates the centre's states have seen. */
 static tutti_status play_enter(tutti_stepping *s, tutti_step_common *play, const tutti_action *a, tutti_failure *err)
 {
     (void)a;
@@ -214,7 +215,7 @@ static tutti_status play_tell(tutti_stepping *s, tutti_step_common *play, const 
 
 /* ---- actions ---- */
 
-/* Indexed by kind; NULL: the action's row has a loop. */
+/* The functions that play actions, by kind; NULL: the action's row has a loop over elements. */
 static tutti_status (*const players[TUTTI_NACTIONS])(tutti_stepping *s, tutti_step_common *play, const tutti_action *a,
                                                      tutti_failure *err) = {
     [TUTTI_DO_KERNEL] = play_kernel, [TUTTI_DO_FOLD] = play_fold,       [TUTTI_DO_START] = play_start,
@@ -381,7 +382,8 @@ tutti_status tutti_step_play_between(tutti_stepping *s, tutti_loop_driver driver
     return play_loop(s, driver, &(tutti_step_common){.ends_period = ends_period(s, s->step)}, err);
 }
 
-/* This needs no wait: the step's last action has waited for the sums over all samples of the batch. */
+/* Reads the step's results. This needs no wait: the step's last action has waited for the sums over all samples of the
+ * batch. */
 tutti_status tutti_step_settle(tutti_stepping *s, tutti_failure *err)
 {
     tutti_step_sync(s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_table.h: the rows of tables of step work, one table for each kind of device. For each kind of work it says once
- * what the work is called, the type of its arguments and which of them vary. A file that defines a function <name>_work
+/* step_table.h: the rows of tables of step work, one table for each kind of device. For each kind of work it has, once,
+ * the name of the work, the type of its arguments and which of them vary. A file that defines a function <name>_work
  * for each row gets its table with TUTTI_STEP_TABLE. */
 #ifndef TUTTI_STEP_TABLE_H
 #define TUTTI_STEP_TABLE_H

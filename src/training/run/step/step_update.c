@@ -69,7 +69,7 @@ static void look_at_tensor(tutti_stepping *s, const tutti_update_step *update, c
     tutti_step_launch(s, TUTTI_WORK_NORMS, &w);
 }
 
-/* If a norm is not finite it scales nothing: the trust is 1. */
+/* Returns the trust of a tensor: 1 if a norm is not finite. */
 static double trust_of(const tutti_stepping *s, const tutti_update_step *step, const tutti_action *a, int p)
 {
     const int64_t at = s->plan->config.norms == TUTTI_NORMS_OF_TENSORS ? tutti_plan_norms_of(s->plan, p) : -1;

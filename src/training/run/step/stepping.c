@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stepping.c: creates and releases what plays steps, and a stand-in that plays some actions in another thread. */
+/* stepping.c: creates and releases a stepping, which plays steps, and a stand-in, which plays some actions in another
+ * thread. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -121,7 +121,8 @@ typedef struct {
     char what[120];
 } finding;
 
-/* Tells all ranks what each has found. mine: this rank's finding. *is_bad: true if some rank has found bad weights. */
+/* Sends each rank's finding to all ranks. mine: this rank's finding. *is_bad: true if some rank has found bad
+ * weights. */
 static tutti_status agree(tutti_telling *t, const char *before, const finding *mine, bool *is_bad, tutti_failure *err)
 {
     finding *all = tutti_alloc(sizeof *all * (size_t)t->run->nranks);

@@ -39,7 +39,7 @@ tutti_status tutti_telling_open(tutti_telling *t, const tutti_stepping *run, tut
                                 tutti_failure *err);
 void tutti_telling_close(tutti_telling *t);
 void tutti_telling_resume(tutti_telling *t); /* time counts as training from now on */
-void tutti_telling_tick(tutti_telling *t);   /* adds the time up to now to the training time */
+void tutti_telling_tick(tutti_telling *t);   /* adds the time since the last call to the training time */
 
 void tutti_report_note(const tutti_telling *t, const char *text);
 /* Reports that the run has diverged. ends: the caller of the run gets the words as the failure. */
@@ -68,7 +68,8 @@ tutti_status tutti_report_skips(const tutti_telling *t, const tutti_evaluator *e
 tutti_status tutti_report_visits(const tutti_telling *t, const tutti_staleness *s, const char *text,
                                  tutti_failure *err);
 tutti_status tutti_report_lost(const tutti_telling *t, int rank, int64_t played, const char *text, tutti_failure *err);
-/* Reports, after the first step of a later epoch of the group, from which step and from what the run goes on. */
+/* Reports, after the first step of a later epoch of the group, from which step the run continues, and from what: a copy
+ * in memory, a checkpoint, or the beginning. */
 tutti_status tutti_report_restart(tutti_telling *t, const tutti_start *start, tutti_failure *err);
 void tutti_report_bears(const tutti_telling *t);
 void tutti_report_saved(const tutti_telling *t, int64_t step); /* reports that the checkpoint of `step` is on disk */

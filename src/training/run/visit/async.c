@@ -31,8 +31,8 @@ static void take_loss(tutti_async *a, tutti_stepping *s)
     a->told_loss = loss;
 }
 
-/* Rank 0, between stops: reports a restart once a step has been done, and the latest step for which a line is due, if
- * all shares before it have been played. */
+/* Reports between two stops, on rank 0: a restart, once a step has been done; and the latest step for which a line is
+ * due, once all shares before it have been played. */
 static tutti_status report_on_the_way(tutti_async *a, tutti_stepping *s, const tutti_keeping *k, tutti_telling *t,
                                       int64_t stop, tutti_failure *err)
 {

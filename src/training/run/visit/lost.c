@@ -23,7 +23,7 @@ tutti_status tutti_lost_begin(tutti_async *a, const tutti_telling *t, tutti_fail
     return st;
 }
 
-/* True if the other ranks can go on without a rank that fails with this status. Not so for a wrong input, such as a job
+/* True if the other ranks can go on without a rank that fails with this status. False for a wrong input, such as a job
  * or a picture: every other rank would fail in the same way, one after the other. */
 bool tutti_lost_resigns(tutti_group *group, tutti_status st)
 {

@@ -31,7 +31,7 @@ typedef struct {
     double told_loss;        /* sum of the losses of these shares */
     tutti_lost *lost;        /* rank 0: what was reported of each rank; NULL = none may be lost */
     int nlost;               /* lost ranks that were reported */
-    double lost_from;        /* the time since when workers may be lost */
+    double lost_from;        /* the time since which workers may be lost */
 } tutti_async;
 
 /* async.c. tutti_async_create: makes the visits of s if its plan has visits; call it once the weights are there.

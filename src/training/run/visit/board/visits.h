@@ -42,7 +42,7 @@ tutti_visits *tutti_visits_stand_in(const tutti_visits *v, int worker);
 /* Call it for a stand-in whose worker is gone; afterwards the stand-in's visits may only be destroyed. Other workers
  * get the shares that are left, or nobody plays them. */
 void tutti_visits_retire(tutti_visits *v);
-/* Returns the exchanges by which workers of other hosts ask. */
+/* Returns the exchanges by which workers of other hosts ask for shares and get answers. */
 const tutti_asks *tutti_visits_asks(const tutti_visits *v);
 
 /* Returns the next share for this rank, -1 = there is none (tutti_loader_config.deal; arg: the visits). */

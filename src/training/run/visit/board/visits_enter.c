@@ -24,8 +24,8 @@ static tutti_status give_up(const tutti_visits *v, const char *what, int rank, t
     return tutti_fail(err, TUTTI_ERR_PEER, "%s", why.text);
 }
 
-/* The owner of the group looks for deaths. A stand-in learns from it that the group has ended, or that its worker is
- * gone: then what that worker brought is not taken to the centre. */
+/* Looks for reasons to stop waiting. The owner of the group looks for deaths; a stand-in looks whether the group has
+ * ended, or its worker is gone. In these cases the vector that the worker brought does not change the centre. */
 static tutti_status look_around(const tutti_visits *v, tutti_failure *err)
 {
     if (!v->of) return tutti_group_poll(v->group, err);
@@ -90,7 +90,7 @@ static int somebody_is_in(const tutti_visits *v)
     return atomic_load(&v->turns.board->head) == v->ticket ? -1 : atomic_load(&v->board->holder);
 }
 
-/* Following a record: returns the rank whose turn it was in the record. */
+/* Returns, in a run that follows a record, the rank whose turn it was in the record. */
 static int who_was_in(const tutti_visits *v)
 {
     const int64_t head = atomic_load(&v->turns.board->head);
@@ -138,7 +138,8 @@ static int who_brings_before(const tutti_visits *v)
     return -1;
 }
 
-/* The worker may still be computing; the deadline for it, and that of ranks that wait for its turn, cover this wait. */
+/* Waits, in rank order, for the worker's turn to send. It has no deadline of its own: the worker may still be
+ * computing, and the deadline for the worker, and that of ranks that wait for its turn, cover this wait. */
 tutti_status tutti_visits_bring_begin(const tutti_visits *v, tutti_failure *err)
 {
     if (v->plan->admission != TUTTI_ADMIT_IN_RANK_ORDER) return TUTTI_OK;

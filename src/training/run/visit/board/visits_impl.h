@@ -13,7 +13,7 @@ typedef struct {
     _Alignas(64) _Atomic int64_t played; /* shares that the rank has played in this run */
     _Atomic uint64_t loss;               /* sum of the losses of these shares, as the bits of a double */
     _Atomic int64_t bad;                 /* 1 + the rank's first share whose loss is not finite; 0 = there is none */
-    _Atomic bool retired;                /* a worker of another host that is gone: its stand-in does nothing any more */
+    _Atomic bool retired;                /* a worker of another host: gone, and its stand-in has ended */
 } tutti_visits_line;
 
 typedef struct {
@@ -40,7 +40,7 @@ struct tutti_visits {
     _Atomic int32_t *shares, *visits; /* the record: the rank of each share, of each visit; NULL = nothing is
                                        * recorded */
     tutti_visits_order order;         /* rank 0: stops so far; if a record is followed: that record */
-    /* if a record is followed: indices of this rank's visits and shares among those of all ranks */
+    /* if a record is followed: numbers of this rank's visits, and of its shares, counted over all ranks */
     int64_t *own_visits, *own_shares;
     const char *follows; /* name of the record; NULL = none is followed */
     int nstops, stops_room;

@@ -66,7 +66,7 @@ void tutti_turns_bring(const tutti_turns *t, int64_t ticket);
 
 /* Call it with true where all ranks meet, and with false before they go on. */
 void tutti_turns_rest(const tutti_turns *t, bool rests);
-/* True if others need not wait for what this worker does next. */
+/* True if no worker need wait for this worker: it is gone or rests. */
 bool tutti_turns_is_out(const tutti_turns *t, int rank);
 
 /* Returns the next share for this worker; -1 = there is none. Worker r is dealt shares begin + r, begin + r + nranks,
