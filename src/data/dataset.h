@@ -64,8 +64,8 @@ tutti_status tutti_dataset_open_block(const tutti_dataset_config *config, tutti_
 int64_t tutti_dataset_count(const tutti_dataset *d);
 tutti_shape tutti_dataset_shape(const tutti_dataset *d); /* Returns the shape of a sample: (C, H, W). */
 int tutti_dataset_nclasses(const tutti_dataset *d);
-/* Returns what a user should know about the files, without a newline: "21 pictures of 3 classes; 3 files left out
- * (...)"; "" if there is nothing unusual. */
+/* Returns a note about the files for the user, without a newline: "21 pictures of 3 classes; 3 files left out (...)";
+ * "" if there is nothing unusual. */
 const char *tutti_dataset_notes(const tutti_dataset *d);
 /* Sets *mean and *std to the numbers that normalise samples, one for each channel; returns how many. */
 int tutti_dataset_normal(const tutti_dataset *d, const double **mean, const double **std);
@@ -73,7 +73,7 @@ int tutti_dataset_normal(const tutti_dataset *d, const double **mean, const doub
 bool tutti_dataset_holds_numbers(const tutti_dataset *d);
 /* Returns the smallest label that occurs, if the set holds its samples; else 0. */
 int tutti_dataset_first_label(const tutti_dataset *d);
-/* Returns where the largest label stands in the files, "PATH: byte 9: label 26"; "" if the set is generated or its
+/* Returns the place of the largest label in the files, "PATH: byte 9: label 26"; "" if the set is generated or its
  * classes are folders. */
 const char *tutti_dataset_largest_label(const tutti_dataset *d);
 /* Checks a config without opening a file: TUTTI_ERR_USAGE for an unknown set, a count below 0, a key that is missing or

@@ -24,7 +24,7 @@ struct tutti_dataset {
     double mean[TUTTI_MAX_CHANNELS], std[TUTTI_MAX_CHANNELS];
     bool skip_bad;
     int64_t nstored;                  /* samples in memory; in a set of bytes, sample i is stored sample i % nstored */
-    void *own;                        /* what the set's `open` stores for its `read` */
+    void *own;                        /* private data of the set, which its `open` stores for its `read` */
     char notes[TUTTI_MAX_NOTES];      /* text of tutti_dataset_notes; may be empty */
     char largest_at[TUTTI_MAX_NOTES]; /* text of tutti_dataset_largest_label; may be empty */
     /* bytes of one channel of a sample; this field and the next ones are for sets of bytes */
@@ -41,7 +41,7 @@ struct tutti_dataset_row {
     const char *name;
     const char *help;
     double mean[3], std[3]; /* defaults for byte / 255, by channel; a single number is for all channels */
-    const char *files;      /* what data.path must hold; NULL: the set reads no files */
+    const char *files;      /* words for the files that the folder data.path must hold; NULL: the set reads no files */
     bool shaped;            /* data.shape and data.classes define a sample */
     bool reshaped;          /* data.shape may change the shape of a sample */
     bool labelled;          /* labels are numbers in the files: data.first_label applies */
@@ -72,7 +72,7 @@ struct tutti_dataset_row {
     tutti_status (*read_class_names)(const tutti_dataset_config *config, tutti_names *out, tutti_failure *err);
 };
 
-/* Computes what follows from shape and count, for all sets; d->row must be set. */
+/* Completes a set after its `open`: fills in all fields that follow from shape and count. d->row must be set. */
 tutti_status tutti_dataset_complete(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
                                     tutti_failure *err);
 /* Makes an empty set of the config's row, after tutti_dataset_check. */
