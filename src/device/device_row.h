@@ -35,7 +35,7 @@ typedef struct {
     tutti_dtype in, out;
     tutti_operation op;   /* the operation; avg is computed as a sum */
     const uint8_t *folds; /* order of the sum, postfix as in tutti/schedule.h; NULL means left to right */
-    bool stream;          /* the vectors are larger than the caches: stores may bypass them */
+    bool stream;          /* the vectors are larger than the caches, so stores may bypass the caches */
 } tutti_device_reduction;
 
 /* All work that was launched up to a moment. */
@@ -78,8 +78,8 @@ struct tutti_device {
     tutti_status (*open)(const tutti_device *d, const char handle[TUTTI_DEVICE_HANDLE], size_t nbytes, void **at,
                          tutti_failure *err);
     void (*close)(const tutti_device *d, void *at);
-    /* Shows the device pages that exist already and stay until they are forgotten. host_too: the host touches them as
-     * well (signal words, a wire). TUTTI_ERR_FAILED, with words. */
+    /* Makes pages of host memory known to the device; they must stay until they are forgotten. host_too: the host
+     * touches them, too (signal words, a wire). TUTTI_ERR_FAILED, with words. */
     tutti_status (*enrol)(const tutti_device *d, void *at, size_t nbytes, bool host_too, tutti_failure *err);
     void (*forget)(const tutti_device *d, void *at, size_t nbytes);
 
@@ -96,7 +96,8 @@ struct tutti_device {
     void (*convert)(const tutti_device *d, tutti_dtype type, const void *from, tutti_dtype to_type, void *to,
                     int64_t n);
 
-    /* args: work->nbytes, which the row copies if it must. What args point to must stay until the work is over. */
+    /* args: work->nbytes, which the row copies if it must. Memory that args point to must stay until the work is
+     * over. */
     tutti_event (*launch)(const tutti_device *d, const tutti_queue_work *work, const void *args);
     void (*wait)(const tutti_device *d, tutti_event event);
     /* Gives the queued work to the device and returns. push, bring and brought are NULL if the device reads the host's

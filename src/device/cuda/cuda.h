@@ -70,7 +70,7 @@ void tutti_cuda_move(tutti_cuda *c, void *to, const void *from, size_t nbytes);
 
 /* ---- for libraries of others, such as cuDNN ---- */
 
-void *tutti_cuda_stream(const tutti_cuda *c); /* the row's CUstream, which a library is told to use */
+void *tutti_cuda_stream(const tutti_cuda *c); /* returns the row's CUstream, on which a library must work */
 /* Remembers that a library's call `what` failed, with its words. check reports the first failure. */
 void tutti_cuda_fail(tutti_cuda *c, const char *what, const char *words);
 /* Opens a library of this name ("cudnn", "cublasLt", "nvrtc") as cuda_libraries.c looks for it; handles stay open.
@@ -88,8 +88,8 @@ typedef struct {
     const char *name, *purpose;    /* name and use of the library: "cudnn", "convolutions" */
     char words[TUTTI_CUDA_SURVEY]; /* place and version: "/usr/lib/libcudnn.so.9, version 91900" */
 } tutti_cuda_part;
-/* Looks for library i < TUTTI_CUDA_NLIBRARIES; 0 is the driver. TUTTI_ERR_FAILED: it is missing; err says why and what
- * to install. */
+/* Looks for library i < TUTTI_CUDA_NLIBRARIES; 0 is the driver. TUTTI_ERR_FAILED: it is missing; err says why, and
+ * which package to install. */
 tutti_status tutti_cuda_survey_library(int i, tutti_cuda_part *out, tutti_failure *err);
 /* Returns the number of cards that the driver sees; 0 without a driver. */
 int tutti_cuda_count_cards(void);

@@ -197,8 +197,8 @@ void tutti_cuda_carry_in(tutti_cuda *c, void *to, const void *from, size_t nbyte
     carry(c, to, from, nbytes, false);
 }
 
-/* Copies numbers to the host, with their neighbours. Until something runs, the next calls find those neighbours without
- * a copy: a step's losses lie together. */
+/* Copies numbers to the host, and their neighbours into pinned memory. Until the next work runs, calls for these
+ * neighbours need no copy of their own: a step's losses lie together. */
 static void look(const tutti_device *d, void *to, const void *from, size_t nbytes)
 {
     tutti_cuda *c = tutti_cuda_begin(d);
