@@ -24,8 +24,9 @@ typedef struct {
 
 typedef struct tutti_metrics tutti_metrics;
 
-/* Opens the file for appending. First it removes what a resumed run will write again: lines of steps beyond last_step,
- * lines of ends, and lines that are not valid (all or nothing, by renaming). last_step < 0: the file starts empty. */
+/* Opens the file for appending. First it removes the lines that a resumed run will write again: lines of steps beyond
+ * last_step, lines of ends, and lines that are not valid (all or nothing, by renaming). last_step < 0: the file starts
+ * empty. */
 tutti_status tutti_metrics_open(const char *path, int64_t last_step, tutti_metrics **out, tutti_failure *err);
 /* Writes one line; `event` is the value of "ev". Fails if the file was removed, renamed or replaced meanwhile. */
 tutti_status tutti_metrics_write(tutti_metrics *m, const char *event, const tutti_metric *metrics, int n,

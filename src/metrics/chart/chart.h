@@ -36,8 +36,8 @@ typedef struct {
 void tutti_chart_svg(const char *title, const char *x_title, const tutti_chart_panel *panels, int npanels,
                      tutti_strbuf *out);
 
-/* Writes for each point the mean of the points within n/12 of it on both sides, without those that are not finite; NAN
- * if none is left. */
+/* Smooths a curve: writes, for each point, the mean of all finite points up to n / 12 points before and after it; NAN
+ * if there are none. */
 void tutti_chart_smooth(const double *y, int n, double *out);
 
 /* ---- inside a page of HTML: narrow, so that text can be read on a telephone ---- */

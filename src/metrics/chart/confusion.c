@@ -88,8 +88,8 @@ static void show_class(tutti_confusion_shown *s, int class_number)
     if (s->n < TUTTI_CONFUSION_WORST) s->class_number[s->n++] = class_number;
 }
 
-/* If there are many classes, chooses those of the most frequent mistakes: the worst classes alone would seldom be
- * mistaken for each other. */
+/* Chooses the classes to show. If there are many, it takes the classes of the most frequent mistakes, because the worst
+ * classes alone would seldom be mistaken for each other. */
 void tutti_confusion_choose(const tutti_confusion *c, tutti_confusion_shown *out)
 {
     int64_t n;
