@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* partition.c: the functions of partitions that need no machine: reads a partition, prints it, and tells which cores
+/* partition.c: the functions of partitions that need no machine: reads a partition, prints it, and finds which cores
  * and how many threads a rank has. */
 #include "partition.h"
 

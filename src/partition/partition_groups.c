@@ -59,7 +59,7 @@ static bool are_together(const tutti_core_unit *a, const tutti_core_unit *b, tut
     return kind == TUTTI_PARTITION_L3 ? a->cache == b->cache : !memcmp(&a->nodes, &b->nodes, sizeof a->nodes);
 }
 
-/* Groups units by what they share; returns the number of groups. */
+/* Groups units that share a cache or a memory domain, as the kind says; returns the number of groups. */
 static int group_by(const tutti_core_unit *units, int n, tutti_partition_kind kind, int *group_of)
 {
     int ngroups = 0;
@@ -151,7 +151,8 @@ static void fill_group(tutti_core_group *g, const tutti_core_unit *units, int n,
     describe_cache(&sum, g);
 }
 
-/* Returns true if the sets share a node. Sets without any node meet too: they form one domain of unknown memory. */
+/* Returns true if the sets share a node. Also true for two sets without any node: they form one domain of unknown
+ * memory. */
 static bool meet(const tutti_core_set *a, const tutti_core_set *b)
 {
     const int na = tutti_cores_count(a), nb = tutti_cores_count(b);
