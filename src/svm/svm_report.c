@@ -63,7 +63,7 @@ static void draw(const svm_run *r, const char *path, tutti_strbuf *svg)
     tutti_strbuf_release(&title);
 }
 
-/* Prints where the time of the rounds went, and what they exchanged. */
+/* Prints how the time of the rounds was spent, and how much they exchanged. */
 static void print_work(const svm_run *r, int nranks, tutti_strbuf *out)
 {
     double sum = 0;

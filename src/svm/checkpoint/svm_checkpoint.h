@@ -35,7 +35,7 @@ void tutti_svm_checkpoint_end_sigmoid(tutti_svm_context *context, double a, doub
 int tutti_svm_checkpoint_wish(const tutti_svm_context *context);
 /* Saves the state of the solver to the checkpoint file. Collective. */
 tutti_status tutti_svm_checkpoint_save(tutti_svm_solver *s, tutti_failure *err);
-/* Collective. Lets a problem that has just begun go on from the state in the file, if the state belongs to it. */
+/* Collective. Loads the state in the file into a problem that has just begun, if the state belongs to this problem. */
 tutti_status tutti_svm_checkpoint_resume(tutti_svm_solver *s, tutti_failure *err);
 
 #endif

@@ -40,7 +40,7 @@ typedef struct {
     int64_t begin, end; /* rows of the thread's current block */
 } workbench;
 
-/* Adds what n support vectors from v on, all of class c, contribute to the rows of the block. */
+/* Adds the contribution of n support vectors from v on, all of class c, to the sums of the rows of the block. */
 static void add_tile(const prediction *x, workbench *b, int c, int64_t v, int n)
 {
     const tutti_svm_model *m = x->model;

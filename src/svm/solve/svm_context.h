@@ -186,13 +186,13 @@ tutti_status tutti_svm_set_optimise(tutti_svm_solver *s, double until, int64_t m
 /* --- svm_update.c --- */
 /* Creates the cache of kernel rows if it saves time. */
 void tutti_svm_cache_open(tutti_svm_solver *s);
-/* Adds to gamma of the active samples what the changed members contribute. */
+/* Adds the contribution of the changed members to gamma of all active samples. */
 void tutti_svm_update(tutti_svm_solver *s, const tutti_svm_rows *sources, int nchanged);
 
 /* --- svm_eliminate.c --- */
 /* Returns the number of iterations before the first samples are dropped. */
 int64_t tutti_svm_first_elimination(const tutti_svm_elimination *rule, int64_t total);
-/* Collective. Drops active samples that cannot belong to a violating pair, as b_up and b_low stand now. */
+/* Collective. Drops active samples that cannot belong to a violating pair, judged by the current b_up and b_low. */
 tutti_status tutti_svm_eliminate(tutti_svm_solver *s, tutti_failure *err);
 /* Collective. Recomputes the gradients of dropped samples and makes all samples active. */
 tutti_status tutti_svm_reactivate(tutti_svm_solver *s, tutti_failure *err);

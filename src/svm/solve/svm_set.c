@@ -102,7 +102,8 @@ static void fill_matrix(tutti_svm_solver *s, int first, int n)
 
 /* --- moving slots and fetching members' rows --- */
 
-/* Drops rows of members that left, and fetches the rows of the picks behind the others, rank by rank. Collective. */
+/* Drops the rows of members that left, and fetches the rows of the picks, rank by rank, behind the rows that stay.
+ * Collective. */
 static tutti_status fetch_rows(tutti_svm_solver *s, int first, const int32_t *kept_slots, int nkept, tutti_failure *err)
 {
     tutti_svm_context *e = s->e;

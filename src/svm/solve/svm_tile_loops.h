@@ -211,7 +211,7 @@ typedef struct {
     int32_t limit;
 } strip;
 
-/* Adds the entries of ntargets rows that lie in a strip. Returns true if a row goes on behind the strip. */
+/* Adds the entries of ntargets rows that lie in a strip. Returns true if a row has more entries behind the strip. */
 INLINE bool add_strip(const strip *s, const int64_t *row, int64_t *at, int ntargets, block *to)
 {
     const tutti_svm_rows *rows = s->rows;
@@ -255,8 +255,8 @@ INLINE void kernels_of(const tutti_svm_tile *tile, const tutti_svm_rows *rows, i
     for (int g = 0; g < GROUPS; g++) b->of[g] = kernel_of(&tile->kernel, type, b->of[g], squares[g] + square);
 }
 
-/* How a loop goes through targets: as many at once as keep what they share in registers, or in the first-level
- * cache. */
+/* How a loop goes through targets: it handles so many at a time that the data they share stay in registers, or in the
+ * first-level cache. */
 typedef enum { NARROW, WIDE, STRIPS } layout;
 
 /* The kernel and the layout, constants in each loop. */
