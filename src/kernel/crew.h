@@ -11,9 +11,8 @@
 /* Computes [begin, end) of a range on thread number `thread` of the crew; 0 is the caller. */
 typedef void tutti_crew_job(void *arg, int64_t begin, int64_t end, int thread);
 
-/* Calls job on contiguous parts of [0, n), one a thread and none empty, and returns when all are done. What is written
- * must not depend on where the parts are cut. There may be fewer threads than asked for, where OpenMP's limits say so,
- * never more. */
+/* Calls job on contiguous parts of [0, n), one a thread and none empty, and returns when all are done. Results must not
+ * depend on where the range is cut. OpenMP's limits may lead to fewer threads than asked for, but never to more. */
 void tutti_crew_run(int nthreads, int64_t n, tutti_crew_job *job, void *arg);
 /* Asks OpenMP for nthreads threads in the next team of the calling thread, whatever OMP_DYNAMIC and
  * OMP_MAX_ACTIVE_LEVELS say, even inside a team of the caller's. A library that has divided its work among nthreads

@@ -29,8 +29,8 @@ typedef struct {
     atomic_int done;
 } work;
 
-/* Threads of OpenMP that start here take no signals: oneDNN computes on them, too, where a handler must not run
- * (onednn_pass.c). */
+/* Runs body on a team of threads. Threads of OpenMP that start here take no signals: oneDNN computes on them, too,
+ * where a handler must not run (onednn_pass.c). */
 static void parallel(void (*body)(void *), void *data, int nthreads)
 {
     sigset_t before;

@@ -96,9 +96,9 @@ typedef struct tutti_op_row {
      * ReLU can be merged. */
     size_t relu_at;
     bool takes_addend; /* if a ReLU is merged into it, a second input can be added before the ReLU */
-    /* If its inputs have no negative elements, its output has none. If an element of its output is zero, so are the
-     * input elements that the gradient there would go to. So a mask by its output zeroes what a ReLU before it would
-     * zero. */
+    /* If the op's inputs have no negative elements, its output has none. If an element of its output is zero, so are
+     * the input elements that the gradient there would go to. So masking the gradient by the op's output has the same
+     * effect as masking it by a ReLU before the op. */
     bool keeps_zeros;
     bool picks; /* the gradient of each output element goes to one input element; all other input elements get zero (max
                  * pools) */
@@ -107,8 +107,8 @@ typedef struct tutti_op_row {
      * part of each parameter's first dim). Returns false if the outputs do not divide into `parts`. NULL if the op's
      * outputs cannot be computed in parts. */
     bool (*divide)(const void *attrs, int parts, void *out);
-    /* Sets the output's shape, batch first. The words of a failure say what is wrong with both shapes; the caller names
-     * the layer. Callers use tutti_op_infer, which also checks that nothing overflows. */
+    /* Sets the output's shape, batch first. A failure's words name the shapes that do not fit; the caller adds the
+     * layer's name. Callers use tutti_op_infer, which also checks that nothing overflows. */
     tutti_status (*infer)(const void *attrs, const tutti_shape *in, int nin, tutti_shape *out, tutti_failure *err);
     /* Fills in the parameters and returns their number. NULL if the op has none. */
     int (*params)(const void *attrs, const tutti_shape *in, tutti_param_desc *out);
@@ -277,8 +277,8 @@ enum { TUTTI_MAX_SUM_PARTS = 64 };
 void tutti_value_sum(const tutti_value *v, const void *const *parts, int n, void *out, int nthreads);
 /* Writes how these candidates compute in a precision: "f32", "bf16 (stored; f32 arithmetic)". */
 void tutti_kernel_precision_describe(const char *engine, tutti_precision p, char out[96]);
-/* Writes what computes products: "oneDNN 3.2.0 (avx512_core_bf16)", "reference", "without oneDNN", or "" if the named
- * library is not in this build. */
+/* Writes the name of the code that computes products: "oneDNN 3.2.0 (avx512_core_bf16)", "reference", "without oneDNN",
+ * or "" if the named library is not in this build. */
 void tutti_kernel_engine_describe(const char *engine, char out[96]);
 
 #endif

@@ -67,7 +67,7 @@ tutti_status tutti_op_pool_infer(const void *attrs, const tutti_shape *in, int n
 double tutti_op_pool_flops(const void *attrs, const tutti_shape *in, const tutti_shape *out);
 enum { TUTTI_OP_POOL_NFIELDS = 4 };
 extern const tutti_field tutti_op_pool_fields[TUTTI_OP_POOL_NFIELDS];
-/* Sets what the backward pass reads. Fails if training has fewer than two values a channel. */
+/* Sets which values the backward pass of batch norm reads. Fails if training has fewer than two numbers a channel. */
 tutti_status tutti_op_batch_norm_needs(tutti_kernel *k, tutti_failure *err);
 
 /* Sets that dropout saves one byte an element. Fails if samples are too large. */
@@ -115,7 +115,7 @@ typedef struct tutti_layout {
     void *described; /* the library's own description of a parameter, owned by the kernel that made the layout */
 } tutti_layout;
 
-/* Returns what coordinate x of dim d contributes to an address. */
+/* Returns the offset, in elements, that coordinate x of dim d adds to an element's place. */
 int64_t tutti_layout_offset(const tutti_layout *l, int d, int64_t x);
 
 /* --- the library (onednn_engine.c, or onednn_absent.c in a build without it: those rows fit nothing) --- */
@@ -180,9 +180,9 @@ tutti_status tutti_kernel_fall_back(tutti_kernel *k, const struct tutti_kernel_r
 extern const tutti_kernel_row tutti_kernel_half_adapter;
 /* Runs the passes by the several rows that request->by names. */
 extern const tutti_kernel_row tutti_kernel_joined_adapter;
-/* Fills in all of a kernel but what its row fills in. */
+/* Begins a kernel: fills in all fields but those that the row's create fills in. */
 tutti_status tutti_kernel_begin(const struct tutti_kernel_request *r, tutti_kernel *made, tutti_failure *err);
-/* Does what tutti_kernel_create does, by this row. */
+/* Creates a kernel as tutti_kernel_create does, but by this row. */
 tutti_status tutti_kernel_create_by(const tutti_kernel_row *row, const struct tutti_kernel_request *r, tutti_kernel *k,
                                     tutti_failure *err);
 

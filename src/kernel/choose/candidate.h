@@ -59,7 +59,7 @@ typedef struct tutti_kernel_candidate {
     const char *name;    /* such as "onednn"; several candidates may share a name for other ops or precisions */
     const char *op;      /* NULL means every op */
     unsigned passes;     /* bits TUTTI_DOES_... */
-    unsigned precisions; /* bits TUTTI_IN_...: the precision of the output and of what is multiplied */
+    unsigned precisions; /* bits TUTTI_IN_...: precisions of the output and of the numbers that are multiplied */
     int device;          /* kind of the device in whose memory the row computes, a tutti_device_kind; 0 is the CPU */
     tutti_candidate_threads threads;
     tutti_isa isa; /* the least instruction set that the row's own loops need; a library asks the processor itself */
@@ -108,7 +108,7 @@ void tutti_candidate_shape(const tutti_kernel *k, const tutti_kernel_request *r,
 
 /* --- choosing --- */
 
-/* Does what tutti_kernel_create does, with these candidates. */
+/* Creates a kernel as tutti_kernel_create does, but chooses from this table. */
 tutti_status tutti_kernel_create_from(const tutti_candidate_table *table, const tutti_kernel_request *r,
                                       tutti_kernel *k, tutti_failure *err);
 /* Finds all candidates that fit a pass of the request without widening to f32, also those that the request does not

@@ -2,8 +2,8 @@
 /* candidates.c: the table of candidates: the rows that can compute the ops, one line each (candidate.h), with rules for
  * their seconds.
  *
- * The rates in these rules are those of one thread of an EPYC (Zen 4): the reference's were measured on LeNet's layers,
- * those of loops in lanes on values that do not fit the caches. */
+ * The rates in these rules were measured on one thread of an EPYC (Zen 4): for the reference on LeNet's layers, for
+ * loops in lanes on values that do not fit the caches. */
 #include "candidate.h"
 
 #include <stdio.h>

@@ -15,7 +15,8 @@
 
 #include "../kernel.h"
 
-/* What the decision needs of a convolution: the input and output channels of a group, and its arithmetic. */
+/* Facts about a convolution that the rule needs: input and output channels of a group, and floating-point
+ * operations. */
 typedef struct {
     int64_t in, out;
     double flops;

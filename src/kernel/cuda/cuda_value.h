@@ -35,12 +35,14 @@ typedef struct {
  * (rounded to nearest even). The memories must not overlap, or must be the same with the same description: then nothing
  * is copied. */
 void tutti_cuda_value_move(tutti_cuda *c, const tutti_cuda_values *f, tutti_cuda_place from, tutti_cuda_place to);
-/* Do what tutti_value_to_plain and tutti_value_from_plain do: `plain` is row-major f32. */
+/* Copy a value to row-major f32 (`plain`), and back, as tutti_value_to_plain and tutti_value_from_plain do on the
+ * host. */
 void tutti_cuda_value_to_plain(tutti_cuda *c, const tutti_cuda_values *f, const tutti_value *v, const void *from,
                                float *plain);
 void tutti_cuda_value_from_plain(tutti_cuda *c, const tutti_cuda_values *f, const tutti_value *v, const float *plain,
                                  void *to);
-/* Does what tutti_value_sum does, with the same bits. n <= TUTTI_MAX_SUM_PARTS; out may be one of the parts. */
+/* Adds values as tutti_value_sum does on the host, with the same bits. n <= TUTTI_MAX_SUM_PARTS; out may be one of the
+ * parts. */
 void tutti_cuda_value_sum(tutti_cuda *c, const tutti_cuda_values *f, const tutti_value *v, const void *const *parts,
                           int n, void *out);
 /* Adds the number of the value's zero elements to *zeros, which lies in the card's memory. */

@@ -24,7 +24,7 @@ typedef struct {
     tutti_layout out_layout;
     tutti_dtype type; /* the type of activations, and the type that is multiplied */
     bool channels_last;
-    int64_t batch, positions, in, out;    /* positions: those of one sample's output */
+    int64_t batch, positions, in, out;    /* batch size; positions of one sample's output; input and output channels */
     int64_t stride, height, width, right; /* height and width of the input; right: positions in a row of the output */
     size_t picked_at; /* offset in scratch of the copy of the input's positions that are read; unused if the stride is
                        * 1 */

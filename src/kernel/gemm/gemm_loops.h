@@ -143,8 +143,8 @@ INLINE void gemm_put(vector sum[GEMM_ROWS][GEMM_VECTORS], float *to, int64_t apa
     }
 }
 
-/* Does all steps of k of a register block. Each step fetches one line of memory, first those of the next sums. More
- * fetches at once would have to wait for each other. */
+/* Does all steps of k of a register block. Each step fetches one line of memory, first those of the next sums. Several
+ * fetches at the same time would wait for each other. */
 INLINE void gemm_sum(vector sum[GEMM_ROWS][GEMM_VECTORS], gemm_place at, int64_t steps, gemm_lines lines,
                      const float *next, int64_t next_apart, const int rows, const int vectors)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_plan.c: plans a matrix product: row of loops, blocks, threads, and what is packed. */
+/* gemm_plan.c: plans a matrix product: its row of loops, its blocks, its threads, and which operands are packed. */
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>

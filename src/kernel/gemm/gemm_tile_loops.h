@@ -162,7 +162,7 @@ static void multiply_one(const tutti_gemm_block *block, int64_t rows, int64_t co
     const bool is_whole = rows == TILE_BLOCK && whole == TILE_BLOCK;
     tiles t;
     if (block->begin && !is_whole) copy_rows(own, TILE_BLOCK, block->begin, block->begin_apart, rows, whole);
-    atomic_signal_fence(memory_order_seq_cst); /* the compiler does not see what tiles load */
+    atomic_signal_fence(memory_order_seq_cst); /* the compiler does not know that tile instructions read memory */
     if (block->begin)
         tile_begin(&t, is_whole ? block->begin : own, is_whole ? block->begin_apart : TILE_BLOCK);
     else

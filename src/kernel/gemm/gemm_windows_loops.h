@@ -26,7 +26,7 @@ INLINE vector gemm_take_apart(const void *from, int64_t first, int64_t second, i
     return (vector)join_halves(narrow_bf16(take(from, first, type)), narrow_bf16(upper));
 }
 
-/* Packs with rows as the side and k along them: squares are transposed. */
+/* Packs rows as the side, whose elements run along k: squares of numbers are transposed. */
 INLINE void gemm_pack_scattered_rows(const tutti_gemm_scattered *s, int64_t n, int64_t from, int64_t nk, int64_t side,
                                      tutti_gemm_cell *to, tutti_dtype type)
 {

@@ -32,7 +32,7 @@ static size_t lines(int64_t nbytes)
     return (size_t)up(nbytes, LINE) * LINE;
 }
 
-/* Returns the cells of k in a block of n windows, or of n lines of them. */
+/* Returns how many cells of k a block of n windows has, or with planes a block of n lines of windows. */
 static int64_t cells_of(const tutti_windows_gradient *g, int64_t n)
 {
     return g->in_planes ? n * tutti_gemm_steps(g->row, g->from.right) : tutti_gemm_steps(g->row, n);

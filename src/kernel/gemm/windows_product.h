@@ -13,8 +13,8 @@
 
 #include "gemm_windows.h"
 
-/* Where sums go: the window of line y and column x goes to line top + y * step, column left + x * step of the value;
- * the product's columns become its channels. */
+/* Place of the sums in the output: the sums of the window of line y and column x goes to line top + y * step, column
+ * left + x * step of the value; the product's columns become its channels. */
 typedef struct {
     tutti_blocks at;
     tutti_dtype type;

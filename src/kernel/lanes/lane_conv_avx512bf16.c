@@ -67,7 +67,7 @@ INLINE words conv_upper(vector v, tutti_dtype type)
     return type == TUTTI_F32 ? round_bf16(v) : (words)v;
 }
 
-/* Joins n numbers of a with those of b, which go into the upper halves. b = NULL means zeros. */
+/* Joins n numbers of a, as lower halves, with n numbers of b, as upper halves, to words. b = NULL means zeros. */
 INLINE void conv_join_rows(const void *a, const void *b, int64_t n, uint16_t *to, tutti_dtype type)
 {
     int64_t i = 0;

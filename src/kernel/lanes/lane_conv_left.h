@@ -83,7 +83,7 @@ INLINE void conv_left_step(vector sums[TUTTI_CONV_LEFT_VECTORS][TUTTI_CONV_LEFT]
     }
 }
 
-/* Computes taps from `at` on of a row of the window. The first `known` of them are done already. */
+/* Computes taps from `at` on of a row of the window. The first `known` of these taps are done already. */
 INLINE void conv_left_taps(const tutti_conv_call *c, int64_t row, int64_t at, int64_t known, int nleft)
 {
     const int64_t step = c->channels * CONV_PAIR * CONV_PAIR;

@@ -132,7 +132,7 @@ INLINE void conv_lanes_rows(const tutti_conv_call *c, conv_lanes l, int nvectors
 
 /* --- gradient of the weights --- */
 
-/* Computes taps from `at` on of a row of the window. The first `known` of them are done already. */
+/* Computes taps from `at` on of a row of the window. The first `known` of these taps are done already. */
 INLINE void conv_taps(const tutti_conv_call *c, int64_t row, int64_t at, int known, conv_lanes l, int nvectors,
                       bool has_rest)
 {
@@ -170,7 +170,8 @@ INLINE void conv_lanes_taps(const tutti_conv_call *c, conv_lanes l, int nvectors
 
 /* --- gradient of the input --- */
 
-/* Computes a row of the window at positions (y, x), (y + 1, x), ... The first `known` of them are done already. */
+/* Computes a row of the window at positions (y, x), (y + 1, x), ... The first `known` of these positions are done
+ * already. */
 INLINE void conv_spread(const tutti_conv_call *c, int64_t row, int64_t y, int64_t x, int known, conv_lanes l,
                         int nvectors, bool has_rest)
 {

@@ -82,7 +82,7 @@ typedef struct {
 
 typedef struct {
     tutti_dtype type;
-    const void *const *parts; /* vectors that are added in this order; `to` may be one of them */
+    const void *const *parts; /* the vectors to add, in this order; `to` may be one of these */
     int nparts;
     void *to;
     int64_t begin, end;
@@ -112,7 +112,7 @@ typedef struct {
                       * not needed */
     bool is_max;
 } tutti_pool_call;
-/* Computes row y of what is written. */
+/* Computes row y of the output, or in the backward pass of the input's gradient. */
 typedef void tutti_pool_loop(const tutti_pool_call *c, int64_t y);
 
 /* Sums over the positions of a plane: sum[l] for each lane l. */

@@ -100,8 +100,8 @@ INLINE void put_unit(void *to, int64_t at, unit u, writing how)
     }
 }
 
-/* Fetches into the second level what a loop over units reads or writes `ahead` bytes later. The processor's own
- * prefetching ends with each page. */
+/* Fetches into the second-level cache the memory that a loop over units reads or writes `ahead` bytes later. The
+ * processor's own prefetching ends with each page. */
 INLINE void fetch_unit(const void *from, int64_t at, int64_t ahead, tutti_dtype type)
 {
     const int64_t nbytes = type == TUTTI_F32 ? 4 : 2;

@@ -11,7 +11,8 @@
  * must have. Fails if they do not. */
 tutti_status tutti_lane_like_input(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err);
 
-/* The `fits` of candidates (candidate.h): checks what can be known before a kernel is made. */
+/* The function `fits` of the lane candidates (candidate.h): makes the checks that are possible before a kernel is
+ * made. */
 bool tutti_lane_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 
 /* The function `destroy` of rows whose state is one piece of memory. */

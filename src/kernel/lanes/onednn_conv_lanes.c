@@ -420,7 +420,7 @@ static void take_sums(tutti_onednn_windows *w, tutti_onednn_pass *pass)
     w->product_at = tutti_onednn_take(pass, (size_t)w->nthreads * lines_of(sums_of(w), sizeof(float)));
 }
 
-/* Takes scratch for weights as floats, and for `words` words if those are pairs. */
+/* Reserves scratch for weights as floats and, if bf16 is multiplied in pairs, for `words` words. */
 static void take_weights(tutti_onednn_windows *w, tutti_onednn_pass *pass, int64_t words)
 {
     w->product_at = tutti_onednn_take(pass, (size_t)(w->size * w->out_channels) * sizeof(float));

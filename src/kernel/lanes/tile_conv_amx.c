@@ -228,12 +228,13 @@ static void multiply_taps(const tutti_tile_conv *c, int64_t n, const uint16_t *t
     }
 }
 
-/* Leaves the thread's tiles configured as they were, because oneDNN remembers how it has configured them. */
+/* Multiplies all taps with all groups. Restores the configuration of the thread's tiles, because oneDNN remembers its
+ * own. */
 static void multiply(const tutti_tile_conv *c, int64_t n, const uint16_t *turned, const uint32_t *pairs, float *sums)
 {
     const int64_t taps = taps_of(c), whole = taps / SIDE * SIDE;
     tile_config before;
-    atomic_signal_fence(memory_order_seq_cst); /* the compiler does not know what tiles load */
+    atomic_signal_fence(memory_order_seq_cst); /* the compiler does not know that tile instructions read memory */
     tile_config_save(&before);
     configure(c, SIDE);
     for (int64_t row = 0; row < c->kernel; row++)

@@ -40,7 +40,7 @@ static bool is_innermost(tutti_order order, const tutti_shape *s)
     return order == TUTTI_ORDER_NHWC || (order == TUTTI_ORDER_NCHW && same);
 }
 
-/* True if the request is what all these rows need: one group, channels innermost. */
+/* True if the request has the properties that all these rows need: one group, channels innermost. */
 static bool is_plain(const tutti_kernel *k, const tutti_kernel_request *r, int64_t most_stride)
 {
     const tutti_conv_attrs *at = k->attrs;

@@ -110,7 +110,7 @@ void tutti_onednn_close(tutti_kernel *k);
 
 /* Keeps the first failure. Returns true if there is none so far. */
 bool tutti_onednn_ok(tutti_onednn_state *s, dnnl_status_t status, const char *at);
-/* Memory descriptions; the state owns them. */
+/* The next functions return memory descriptions, which the state owns. */
 dnnl_memory_desc_t tutti_onednn_plain(tutti_onednn_state *s, const tutti_shape *shape);
 dnnl_memory_desc_t tutti_onednn_any(tutti_onednn_state *s, const tutti_shape *shape);
 /* returns an f32 description with channels innermost, of four dims */
@@ -128,7 +128,7 @@ dnnl_memory_desc_t tutti_onednn_input(tutti_kernel *k, int i);
 /* True if both descriptions put every element at the same address in the same type. */
 bool tutti_onednn_same_order(const_dnnl_memory_desc_t a, const_dnnl_memory_desc_t b);
 /* Merge a ReLU into the op: the forward pass ends with it, and the parameters' pass begins by masking dout in place.
- * Call them before the forward primitive is made, and before anything is added to backward_params. */
+ * Call these functions before the forward primitive is made, and before anything is added to backward_params. */
 void tutti_onednn_merge_relu(tutti_kernel *k);
 void tutti_onednn_mask_dout(tutti_kernel *k);
 /* Returns the order that a primitive wants for this argument. */

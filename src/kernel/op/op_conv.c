@@ -74,10 +74,11 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     return TUTTI_OK;
 }
 
-/* The loops over one weight. The three passes differ only in what is added to what. */
+/* The loops over all places at which one weight is used. The three passes differ only in the operands of the
+ * addition. */
 typedef struct {
     int64_t w, out_w;       /* widths of the input's and the output's planes */
-    tutti_window_span y, x; /* ranges of output rows and columns at which this weight meets an element of the input */
+    tutti_window_span y, x; /* output rows and columns for which this weight meets an element inside the input */
     int64_t stride, dy, dx; /* input position = output position * stride + (dy, dx) */
 } tap;
 

@@ -112,8 +112,8 @@ int64_t tutti_sparse_nclasses(const tutti_sparse_walk *w);
 tutti_sparse_class tutti_sparse_class_of(const tutti_sparse_walk *w, int64_t i);
 /* Returns the kernel's column that is tap `tap` of a class. */
 int64_t tutti_sparse_column(const tutti_sparse_walk *w, int64_t class, int64_t tap);
-/* Return the row of `from` that row y of `to` meets at row i of the kernel, or -1; and the range [first, end) of rows
- * that a tile meets. */
+/* tutti_sparse_row_of returns the row of `from` that row y of `to` uses with row i of the kernel, or -1. The next
+ * function returns the range [first, end) of rows that a tile uses. */
 int64_t tutti_sparse_row_of(const tutti_sparse_walk *w, int64_t y, int64_t i);
 typedef struct {
     int64_t first, end;

@@ -31,7 +31,7 @@ static void begin_sums(const job *j, const tile *t)
         for (int64_t lane = 0; lane < w->lanes; lane++) to[lane] = bias && lane < channels ? bias[lane] : 0;
 }
 
-/* Adds what the rows of a tile get from one row of the kernel and one block of lists. */
+/* Adds to the rows of a tile the products of one row of the kernel and one block of lists. */
 static void add_slab(const job *j, const tile *t, int64_t lists, int64_t kernel_row)
 {
     const tutti_sparse_walk *w = j->w;

@@ -13,8 +13,8 @@ int64_t tutti_sparse_nclasses(const tutti_sparse_walk *w)
     return w->back ? tutti_sparse_min(w->stride, w->kernel) : 1;
 }
 
-/* In the input gradient, position x meets column j of the kernel if x + pad - j is a multiple of the stride. So class i
- * has columns i, i + stride, ... */
+/* Returns class i. In the input gradient, position x is multiplied with column j of the kernel if x + pad - j is a
+ * multiple of the stride. So class i has columns i, i + stride, ... */
 tutti_sparse_class tutti_sparse_class_of(const tutti_sparse_walk *w, int64_t i)
 {
     if (!w->back)

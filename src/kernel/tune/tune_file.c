@@ -157,7 +157,7 @@ tutti_status tutti_tune_file_write(tutti_tune_file *f, const char *path, tutti_f
 
 /* ---- reading ---- */
 
-/* Returns in words what differs between two places, or NULL if nothing does. */
+/* Returns the name of the first property in which two places differ, in words, or NULL if they are equal. */
 static const char *difference(const tutti_tune_place *then, const tutti_tune_place *here, char was[160], char is[160])
 {
     const tutti_processor *a = &then->processor, *b = &here->processor;

@@ -27,7 +27,8 @@
 
 enum { TUTTI_TUNE_TREES = 16, TUTTI_TUNE_MAX_BYTES = 1 << 22 };
 
-/* The circumstances under which times were measured: a kernel's time depends on all of them. */
+/* The place where times were measured: processor, instruction set, library, threads. A kernel's time depends on all
+ * four. */
 typedef struct {
     tutti_processor processor;
     char isa[16];     /* name of the instruction set, as tutti_isa_name has it */
@@ -37,7 +38,7 @@ typedef struct {
 tutti_tune_place tutti_tune_here(int nthreads);
 
 typedef struct {
-    const char *name, *precision; /* what the tree chooses for: "nt", "f32" */
+    const char *name, *precision; /* name and precision of the product that the tree chooses for: "nt", "f32" */
     const char *way[TUTTI_TREE_WAYS], *feature[TUTTI_TREE_FEATURES];
     tutti_choice_tree tree;
 } tutti_tune_tree;

@@ -43,7 +43,7 @@ static void order_params(tutti_kernel *k, const tutti_kernel_request *r)
     if (!s->direct) k->scratch_bytes = s->plain_at + nbytes;
 }
 
-/* Plans what a row computes. `out` becomes the output in its order. */
+/* Plans the convolution of a row. `out` becomes the description of the output in its order. */
 static bool plan(const tutti_winograd_size *size, const tutti_kernel *k, const tutti_kernel_request *r,
                  tutti_value *out, tutti_layout *out_layout, tutti_winograd *w)
 {

@@ -89,7 +89,7 @@ static int set_bias(const tutti_cublaslt_plan *p, const void *bias)
                                                             sizeof bias);
 }
 
-/* Tells the library to add the bias and apply the ReLU behind the product. */
+/* Makes the library add the bias and apply the ReLU after the product. */
 static int set_epilogue(tutti_cublaslt_plan *p, const tutti_cublaslt_product *w)
 {
     const tutti_cublaslt *c = p->cublaslt;

@@ -31,7 +31,8 @@ enum {
     TUTTI_CUBLASLT_EPILOGUE_RELU_BIAS = 6,
 
     TUTTI_CUBLASLT_PREF_WORKSPACE_BYTES = 1, /* attributes of a preference: uint64_t */
-    TUTTI_CUBLASLT_PREF_ALIGNMENT_A = 5,     /* attribute of type uint32_t, in bytes; those of B, C, D follow */
+    TUTTI_CUBLASLT_PREF_ALIGNMENT_A = 5,     /* uint32_t: alignment of matrix A in bytes; the next three are for B, C,
+                                              * D */
 };
 
 /* The same as cublasLtMatmulAlgo_t (below: cublasLtMatmulHeuristicResult_t). */
