@@ -62,8 +62,8 @@ static void take_out(sorting *s, int l)
     if (own->takes_parts) own->out = own->changed;
 }
 
-/* Lists what layer l leaves for its inputs. Parts of a value's gradient end up in the order of its readers: the last
- * reader comes first here and gets the last place. */
+/* Lists the gradients that layer l leaves for its inputs. Parts of a value's gradient end up in the order of its
+ * readers: the last reader comes first here and gets the last place. */
 static void give_in(sorting *s, int l)
 {
     tutti_graph *g = s->graph;

@@ -71,7 +71,8 @@ static void add_control_params(tutti_graph *g)
     }
 }
 
-/* Parameters are listed in the order of the file, wherever merged layers now stand. */
+/* Returns the layers in the order of the file. Parameters are listed in that order, wherever layers are after
+ * merging. */
 static int *layers_by_number(tutti_graph *g)
 {
     const tutti_layer *layers = g->model->layers;

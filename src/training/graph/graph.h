@@ -18,7 +18,7 @@
 #define TUTTI_GRAPH_H
 
 #include "../../base/text/options.h"
-#include "../../kernel/sparse/sparse_switch.h" /* how convolutions are told to skip zeros */
+#include "../../kernel/sparse/sparse_switch.h" /* for convolutions that may skip zeros */
 #include "split.h"
 
 typedef enum {
@@ -112,7 +112,7 @@ typedef struct tutti_graph tutti_graph;
 
 typedef struct {
     int64_t batch;      /* samples of one kernel call: a slot in canonical mode, else this rank's share */
-    const char *engine; /* which candidates to choose from (kernel.h); kernels[l].chosen says what computes layer l */
+    const char *engine; /* names of candidates to choose from (kernel.h); kernels[l].chosen: those of layer l */
     int nthreads;
     const struct tutti_device *device; /* the device that kernels run on; NULL = the cpu. Outlives the graph */
     /* false: only the forward nodes that the last loss needs, and no control numbers */
@@ -174,8 +174,8 @@ int tutti_graph_losses(const tutti_graph *g); /* number of loss layers */
 int tutti_graph_loss_number(const tutti_graph *g, int layer);
 /* A layer's output as this rank's activations hold it: kernels[layer].out, or for a split layer all outputs. */
 const tutti_value *tutti_graph_out(const tutti_graph *g, int layer);
-/* Writes what split->layers would be, worked out from a graph that trains and splits no layer: split->nlayers entries,
- * without `in` and `out`. */
+/* Describes the layers named in `split` as if they were split, from a graph that trains and splits no layer: writes
+ * split->nlayers entries, without `in` and `out`. */
 void tutti_graph_describe_split(const tutti_graph *g, const tutti_split_layers *split, tutti_split_layer *out);
 /* number of ranks that share a split layer; 1 = no layer is split */
 int tutti_graph_parts(const tutti_graph *g);

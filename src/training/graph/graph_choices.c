@@ -103,8 +103,8 @@ void tutti_graph_add_choices(const tutti_graph *g, const char *before, tutti_str
                             nothers, nothers == 1 ? "" : "s");
 }
 
-/* Returns true if it adds anything. Adds how many passes of an op's layers each candidate computes, if any of them had
- * a choice. */
+/* Adds how many passes of an op's layers each candidate computes, if one of these passes had a choice. Returns true if
+ * it has added anything. */
 static bool add_counts(const tutti_graph *g, const tutti_op_row *op, bool first, tutti_strbuf *sb)
 {
     const char *name;

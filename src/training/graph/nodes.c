@@ -255,8 +255,7 @@ static void add_backward(draft *d, int l)
         if (d->graph->kernels[l].joint_backward) writes_input_grads(d, l);
         finish(d, TUTTI_NODE_BACKWARD_PARAMS, l, -1);
     }
-    add_for_params(d, add_exchange, l, LEARNED); /* exchanges stand before the input gradient, so that they run beside
-                                                  * it */
+    add_for_params(d, add_exchange, l, LEARNED); /* exchanges begin before the input gradient, to run beside it */
     if (d->graph->needs_input_grad[l]) add_backward_data(d, l, !runs_params);
     add_for_params(d, add_update, l, LEARNED);
 }

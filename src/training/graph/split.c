@@ -189,7 +189,8 @@ tutti_status tutti_graph_create_split(tutti_graph *g, int layer, tutti_kernel_re
                             request->engine);
         s->nparams += parts * k->params[i].elements;
     }
-    /* Moves and travels, not the layer, read and write what goes in and out of the kernel. */
+    /* Moves and travels connect the kernel to the activations. So its flags about the memory of activations are
+     * cleared; `masks` remembers that it changes gradients in place, in exchanged memory. */
     s->masks = !st && k->writes_dout;
     k->writes_dout = k->joint_backward = k->in_place = false;
     k->max_dout_parts = 0;

@@ -29,7 +29,7 @@ typedef struct {
  * outputs. */
 tutti_status tutti_split_check(const tutti_split_layers *split, const tutti_model *model, tutti_failure *err);
 
-/* The data that a split layer keeps in those places. */
+/* The kinds of data that a split layer keeps in exchanged memory (tutti_split_place). */
 typedef enum {
     TUTTI_SPLIT_OWN_INPUTS, /* inputs of this rank's samples, at their place among all samples of the group */
     TUTTI_SPLIT_INPUTS,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* centre.c: completes and checks what a job says of a centre (centre.h). */
+/* centre.c: completes and checks the keys of a job about a centre (centre.h). */
 #include "centre.h"
 
 #include <math.h>

@@ -11,8 +11,8 @@
 
 enum { TUTTI_METHOD_MAX_KEYS = 4, TUTTI_METHOD_MAX_CONCERNED = 7 };
 
-/* A key of jobs that belongs to a method: "method.period". Methods that mean the same by a key share it. The job's
- * value goes to the plan or to the centre; a key that neither has a field for goes to a number of
+/* A key of jobs that belongs to a method: "method.period". If a key means the same for several methods, they share it.
+ * The job's value is stored in a field of the plan or of the centre; a key without a field there is stored in
  * tutti_plan_config.own. */
 typedef struct {
     tutti_field field; /* the field's offset is in tutti_plan_config or in tutti_centre */
@@ -31,7 +31,8 @@ typedef union {
  * the centre's weights, g the gradient of the worker's own samples, P the number of workers, r the rate of the step. */
 typedef struct {
     const char *name; /* name of the method: "sync-sgd" */
-    /* what its plans may divide: "data" | "data, model or hybrid"; for one plan: tutti_plan_parallelism */
+    /* what the method's plans may divide among ranks: "data" | "data, model or hybrid"; for one plan:
+     * tutti_plan_parallelism */
     const char *parallelism;
     const char *optimisation; /* "centralised": one logical model | "decentralised": each worker has its own */
     const char *schedule;     /* how ranks are scheduled: "synchronous" | ... */
@@ -46,7 +47,7 @@ typedef struct {
     const char *source; /* the paper that describes the method */
     /* the rules that workers use in the paper: "sgd, momentum"; "any" = the method suits every rule */
     const char *paper_rules;
-    const char *refuses; /* in words, what `accept` refuses */
+    const char *refuses; /* the configurations that `accept` refuses, in words */
     const char *help;
     /* the method's keys, ended by NULL; a job with another method may not set these keys */
     const tutti_method_key *keys[TUTTI_METHOD_MAX_KEYS];

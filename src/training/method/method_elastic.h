@@ -15,7 +15,7 @@ typedef struct {
 tutti_status tutti_elastic_declare(tutti_plan_builder *b, const tutti_elastic *e, tutti_failure *err);
 void tutti_elastic_list(tutti_plan_builder *b, const tutti_elastic *e);
 unsigned tutti_elastic_collectives(const tutti_elastic *e);
-/* Refuses what none of these methods can run. */
+/* Refuses configurations that none of these methods can run. */
 tutti_status tutti_elastic_accept(const tutti_plan_config *c, tutti_failure *err);
 /* Refuses an elastic step of 2 / (P + 1) or more, which is unstable whatever the curvature. */
 tutti_status tutti_elastic_accept_centre(const tutti_centre *c, int nworkers, double largest_rate, tutti_failure *err);

@@ -54,8 +54,8 @@ static inline bool tutti_method_looks(const tutti_plan_config *c)
  * it has the same bits however gradients lie on the ranks. alone: every rank sees all that it needs, so that its flag
  * is its verdict. */
 tutti_status tutti_method_declare_check(tutti_plan_builder *b, bool alone, tutti_failure *err);
-/* Does the same as tutti_method_declare_check where every rank has weights of its own and so sees all norms itself:
- * ranks only tell each other whether all skip the step. */
+/* Does the same as tutti_method_declare_check for methods where every rank has weights of its own, and so computes all
+ * norms itself: ranks only exchange whether all skip the step. */
 tutti_status tutti_method_declare_own_check(tutti_plan_builder *b, tutti_failure *err);
 /* Returns an action on the numbers of a whole bucket, from the memory `from` to the memory `to`. */
 tutti_action tutti_method_on_bucket(const tutti_plan *p, tutti_action_kind kind, int bucket, int from, int to);
@@ -71,8 +71,8 @@ tutti_action tutti_method_local_update(const tutti_plan_builder *b, const tutti_
 void tutti_method_list_looks(tutti_plan_builder *b, const tutti_method_handles *h);
 /* Lists the exchange of verdicts alone, where the plan has one. */
 void tutti_method_exchange_verdicts(tutti_plan_builder *b, const tutti_method_handles *h);
-/* Refuses what all methods with own weights refuse. who: the method, "diloco". exchanges: what happens at the end of a
- * period, "outer steps". */
+/* Refuses the configurations that no method with weights of each worker can run. who: the method, "diloco". exchanges:
+ * what happens at the end of a period, "outer steps". */
 tutti_status tutti_method_accept_own_weights(const tutti_plan_config *c, const char *who, const char *exchanges,
                                              tutti_failure *err);
 /* Declares one exchange for each bucket from a memory to a memory, named "<what> of bucket 2", by this schedule. Their

@@ -121,8 +121,8 @@ static tutti_status declare_in_groups(tutti_plan_builder *b, const char *name, t
     return st;
 }
 
-/* Travels use algorithms with two passes over memory, no more: the rank waits for them at once, so nothing hides
- * further rounds. */
+/* Declares the travels. They use algorithms with at most two passes over memory: the rank waits for a travel at once,
+ * so nothing hides further rounds. */
 static tutti_status declare_travels(tutti_plan_builder *b, tutti_failure *err)
 {
     static const tutti_builder_request gather = {TUTTI_ALL_GATHER, "direct", true, false},

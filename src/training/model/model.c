@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model.c: loads a network by file or name, and infers its shapes, size and cost.
  *
- * Whatever tutti_model_parse accepts has consistent shapes at batch 1, so the sums below cannot meet a bad layer. */
+ * All models that tutti_model_parse accepts have consistent shapes at batch 1, so the sums below need not check
+ * layers. */
 #include "model.h"
 
 #include <stdlib.h>

@@ -35,7 +35,7 @@ tutti_status tutti_model_load(const char *name_or_path, const char *folder, tutt
 /* Returns the same network with layers merged, for a step graph (model_fuse.c). The result borrows from m, which must
  * outlive it; text, names and parameters are those of m. */
 tutti_model *tutti_model_fuse(const tutti_model *m);
-/* Reads a model from memory, for tests and fuzz targets. `name` stands in error messages. */
+/* Reads a model from memory, for tests and fuzz targets. `name` is used in error messages. */
 tutti_status tutti_model_parse(const char *name, const char *text, size_t nbytes, tutti_model **out,
                                tutti_failure *err);
 void tutti_model_destroy(tutti_model *m);

@@ -112,7 +112,7 @@ static tutti_status start_as_cut(const tutti_plan *p, bool *starts, tutti_failur
                             p->control.first_param);
 }
 
-/* Places a parameter after those that the bucket holds already. */
+/* Places a parameter behind the parameters that the bucket holds already. */
 static void put(tutti_plan *p, int at, tutti_bucket *bucket)
 {
     const int param = p->order[at];

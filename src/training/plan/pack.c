@@ -39,7 +39,8 @@ static int long_lived_first(const tutti_block *x, const tutti_block *y)
     return order_of(y->last - y->first, x->last - x->first);
 }
 
-/* Orders blocks by first use: what the network keeps for its backward pass grows and shrinks like a stack. */
+/* Orders blocks by first use, because the memory that a network keeps for its backward pass grows and shrinks like a
+ * stack. */
 static int early_first(const tutti_block *x, const tutti_block *y)
 {
     return order_of(x->first, y->first);

@@ -2,8 +2,8 @@
 /* placement.c: finds the life times of activations, gradients and scratch of a step graph, and gives them offsets in
  * memory.
  *
- * A *block* is memory with a life; a datum is in exactly one block, a block holds several data only when kernels work
- * in place. A kernel's scratch lives at one node. */
+ * A *block* is memory with a life time. Each datum is in exactly one block; a block holds several data only if kernels
+ * work in place. A kernel's scratch lives at one node. */
 #include "placement.h"
 
 #include "pack.h"

@@ -84,8 +84,9 @@ typedef struct {
     /* for TUTTI_BUCKET_CUT: how many exchanged parameters each bucket has, in exchange order (copied) */
     tutti_reals cut;
     tutti_plan_shelf *shelf;       /* owns the schedules, beyond the plan's life; NULL = the plan owns them */
-    const tutti_plan_costs *costs; /* what exchanges cost (copied); NULL = not known */
-    /* true if exchanges and updates go first to what the next step reads first; else to what was ready first */
+    const tutti_plan_costs *costs; /* times of exchanges (copied); NULL = not known */
+    /* true: parameters that the next step reads first are exchanged and updated first; false: those that are ready
+     * first */
     bool by_need;
     bool only_finite;  /* no weight is updated before all ranks know that every gradient is finite */
     tutti_norms norms; /* no weight is updated before all ranks know these norms */
@@ -134,12 +135,13 @@ typedef enum {
     TUTTI_ROLE_GRADIENTS, /* gradients that kernels write */
     TUTTI_ROLE_SENT,      /* gradients in the type config.sent, where they are sent in another type than f32 */
     TUTTI_ROLE_STATE,     /* vectors that the rule keeps beside the weights, in its order */
-    /* first the centre, the weights that workers agree on while each has weights of its own; then what the centre's
-     * rule needs */
+    /* number 0: the centre, the weights that workers agree on while each has weights of its own; then vectors that the
+     * centre's rule needs */
     TUTTI_ROLE_CENTRE,
     TUTTI_ROLE_NUMBERS,    /* some numbers, such as the control numbers, instead of a vector of parameters */
-    TUTTI_ROLE_TRAVELLING, /* what ranks that share a layer send each other: the graph's places, in their order */
-    /* at rank 0 alone: first what a worker of another host has brought, then what it takes along */
+    TUTTI_ROLE_TRAVELLING, /* data that ranks that share a layer send each other: the graph's places, in their order */
+    /* at rank 0 alone: first the vector that a worker of another host has brought, then the result that it takes
+     * along */
     TUTTI_ROLE_SEAT,
     TUTTI_ROLE_ACTIVATIONS, /* activations and the like, packed by life time, in bytes (value_offset and the next
                              * fields) */
@@ -178,8 +180,8 @@ typedef struct {
     const char *name;   /* name in texts: "gradients of bucket 2" */
     int schedule;       /* index into plan->schedules */
     tutti_operation op; /* the operation of a reduction; sum unless set */
-    /* the type of what lies in scratch between ranks: bf16 or f16, else the type of the inputs. The builder fills it
-     * in */
+    /* type of the numbers that lie in scratch between ranks: bf16 or f16, else the type of the inputs. The builder
+     * fills it in */
     tutti_dtype sent;
     /* the ranks that take part: the schedule's rank i is members[i]; NULL = all, in their order */
     const int32_t *members;
@@ -366,9 +368,9 @@ uint64_t tutti_plan_hash(const tutti_plan *p); /* returns a hash of everything t
  * The first hash has no meaning before the schedules are hashed (tutti_plan_prove). */
 uint64_t tutti_plan_covered(const tutti_plan *p);
 uint64_t tutti_plan_covered_loops(const tutti_plan *p, int rank);
-/* Hashes the plan as if all ranks were on one host: only what decides the bits of a run. */
+/* Hashes the plan as if all ranks were on one host: the hash covers only facts that decide the bits of a run. */
 tutti_status tutti_plan_hash_on_one_host(const tutti_plan *p, uint64_t *out, tutti_failure *err);
-/* Proves each lowered schedule of the plan once; the failure names what the schedule exchanges. */
+/* Proves each lowered schedule of the plan once; the failure names the exchange that uses the schedule. */
 tutti_status tutti_plan_check_schedules(const tutti_plan *p, tutti_failure *err);
 
 /* Writes the elements [*first, *first + *count) of the packed vector that `rank` owns in a bucket: slice (rank, 1,
@@ -392,7 +394,8 @@ const char *tutti_plan_parallelism(const tutti_plan *p);
 int tutti_plan_schedule_of_size(const tutti_plan *p, int schedule, int64_t nbytes);
 /* Returns the bytes that the rank reads from and writes to memory of other ranks in one invocation of an exchange. */
 int64_t tutti_plan_crossed_bytes(const tutti_plan *p, int exchange, int rank);
-/* True if every exchange is between all ranks. Then all ranks do the same, and one rank can stand for all. */
+/* True if every exchange is between all ranks. Then all ranks do the same, and code may look at one rank in place of
+ * all. */
 bool tutti_plan_is_between_all(const tutti_plan *p);
 /* True if ranks take local steps of their own, each over a share of a batch; false: all ranks take part in every
  * step. */
@@ -416,7 +419,7 @@ static inline bool tutti_plan_has_far(const tutti_plan *p)
  * which it takes the result along; -1 = none. */
 int tutti_plan_push_of(const tutti_plan *p, int worker);
 int tutti_plan_pull_of(const tutti_plan *p, int worker);
-/* True if workers of other hosts must send their vectors to rank 0 one after the other. That is so if there are several
+/* True if workers of other hosts must send their vectors to rank 0 one after the other. They must if there are several
  * such workers, the admission is not in rank order, and a vector is larger than the port into rank 0's host holds. */
 bool tutti_plan_brings_by_turns(const tutti_plan *p);
 /* Returns the worker's part of the loop of arrivals; actions NULL: it has none. */
@@ -450,8 +453,8 @@ int tutti_plan_roots(int slots, int nranks, int rank, tutti_slot_run out[TUTTI_M
  * another host and the part that serves it are proved together: they take turns, and the worker takes along what its
  * visit has made of what it brought. */
 tutti_status tutti_plan_check(const tutti_plan *p, tutti_failure *err);
-/* Works as tutti_plan_check; headway, which may be NULL, is told now and then that the proof goes on, without
- * counts. */
+/* Works as tutti_plan_check. headway, which may be NULL, gets a report now and then, without counts, that the proof is
+ * still running. */
 tutti_status tutti_plan_check_told(const tutti_plan *p, const tutti_headway *headway, tutti_failure *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_builder.c: records what a method declares (memories, exchanges) and lists (actions).
+/* plan_builder.c: records the memories and exchanges that a method declares, and the actions that it lists.
  *
  * While arrays are written they grow in ordinary memory; complete arrays move into the plan's arena. So a frozen plan
  * lies in one place and is released at once. */

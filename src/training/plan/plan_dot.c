@@ -3,7 +3,7 @@
 #include "../../base/text/strbuf.h"
 #include "plan_impl.h"
 
-/* Draws where an action and its exchange meet; of_before: the action waits for an exchange of the step before. */
+/* Draws an edge between an action and its exchange. of_before: the action waits for an exchange of the step before. */
 static void add_edge(const tutti_action *a, int i, bool of_before, tutti_strbuf *sb)
 {
     if (a->exchange < 0) return;

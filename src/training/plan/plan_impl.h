@@ -45,17 +45,16 @@ void tutti_plan_print_members(const tutti_plan_exchange *x, tutti_strbuf *sb);
 tutti_status tutti_plan_check_members(const tutti_plan *p, tutti_failure *err);
 tutti_status tutti_plan_check_actions(const tutti_plan *p, int rank, const tutti_loop loops[TUTTI_NDRIVERS],
                                       tutti_failure *err);
-/* Checks what a rank does with common memories, and when (plan_visits.c). The next function checks that all ranks visit
- * equally often, where they must. */
+/* Checks that a rank touches common memories only in the allowed ways and in visits (plan_visits.c). The next function
+ * checks that all ranks visit equally often, where they must. */
 tutti_status tutti_plan_check_visits(const tutti_plan *p, int rank, const tutti_loop loops[TUTTI_NDRIVERS],
                                      tutti_failure *err);
 tutti_status tutti_plan_check_all_visits(const tutti_plan *p, tutti_failure *err);
-/* Checks that ranks that share a layer send each other what its kernels need, from the ranks that have it
- * (plan_split.c). */
+/* Checks that ranks that share a layer send each other all data that the layer's kernels need (plan_split.c). */
 tutti_status tutti_plan_check_split(const tutti_plan *p, tutti_failure *err);
 /* Checks that ranks, modes and batch fit the graph's split layers. */
 tutti_status tutti_plan_accept_split(const tutti_plan *p, tutti_failure *err);
-/* Prints which ranks share which layers, and what that saves; nothing where no layer is shared. */
+/* Prints which ranks share which layers, and how much exchange that saves; nothing where no layer is shared. */
 void tutti_plan_print_split(const tutti_plan *p, tutti_strbuf *sb);
 /* Checks the actions of a part that serves a worker of another host (plan_serve.c), and that part and worker take
  * turns. */
@@ -67,7 +66,7 @@ int tutti_plan_touched(const tutti_plan *p, const tutti_action *a, int out[TUTTI
 /* Fails with "rank 0, each step: 'update bucket 0' touches .."; a: NULL = no action. */
 tutti_status tutti_plan_refuse(const tutti_plan *p, int rank, tutti_loop_driver driver, const tutti_action *a,
                                const char *why, tutti_failure *err);
-/* Checks that the norms that updates use are those of all elements (plan_looks.c). */
+/* Checks that the norms that updates use cover all elements (plan_looks.c). */
 tutti_status tutti_plan_check_looks(const tutti_plan *p, tutti_failure *err);
 /* Checks that values that were rounded to be sent are summed once, in f32, and that nothing else reads them
  * (plan_types.c). */

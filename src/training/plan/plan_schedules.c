@@ -107,8 +107,8 @@ int64_t tutti_plan_ring_from(const tutti_plan *p, const tutti_builder_request *r
     return apart ? from : INT64_MAX;
 }
 
-/* Finds what a rank's part of a schedule does with inputs. *rounds: it writes rounded sums of inputs to scratch. *far:
- * it sends inputs over a wire. */
+/* Finds how a rank's part of a schedule uses inputs. *rounds: it writes rounded sums of inputs to scratch. *far: it
+ * sends inputs over a wire. */
 static void look_at_part(const tutti_part *part, bool *rounds, bool *far)
 {
     for (int32_t i = 0; i < part->nsteps; i++) {
@@ -145,7 +145,7 @@ static tutti_status check_groups(const tutti_schedule *lowered, tutti_failure *e
                                h->algorithm);
 }
 
-/* True if the exchange uses the configuration's algorithm; among sums, those of gradients do. */
+/* True if the exchange uses the configuration's algorithm; among sums, only sums of gradients do. */
 static bool is_configured(const tutti_plan_config *c, const tutti_builder_request *r)
 {
     char rows[2][TUTTI_ALGORITHM_TEXT];
@@ -265,7 +265,7 @@ void tutti_plan_destroy_schedules(tutti_plan *p)
     for (int i = 0; i < p->nschedules; i++) tutti_prepared_release(&p->schedules[i]);
 }
 
-/* Returns the first exchange that uses a schedule; it stands for the schedule in messages. */
+/* Returns the first exchange that uses a schedule; messages about the schedule name this exchange. */
 static int first_by(const tutti_plan *p, int schedule)
 {
     int i = 0;

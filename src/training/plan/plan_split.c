@@ -14,7 +14,7 @@
 #include "../../base/text/strbuf.h"
 #include "plan_impl.h"
 
-/* True if a collective does what the hop requires. */
+/* True if the schedule's collective is the one that the hop requires. */
 static bool does(const tutti_schedule_header *h, tutti_hop hop)
 {
     const tutti_collective c = h->collective;

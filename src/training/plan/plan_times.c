@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_times.c: explains buckets for people: what an exchange costs, when each bucket can be sent, and when it is sent.
- * It uses the arithmetic that merged the buckets. */
+/* plan_times.c: explains buckets for people: how long an exchange takes, when each bucket can be sent, and when it is
+ * sent. It uses the arithmetic that merged the buckets. */
 #include <stdlib.h>
 
 #include "../../base/clock.h"

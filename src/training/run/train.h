@@ -26,10 +26,10 @@
 typedef enum {
     TUTTI_TRAIN_NOTE,      /* text: something that a person should know (a torn checkpoint was skipped) */
     TUTTI_TRAIN_INIT,      /* text: the weights from elsewhere that the run begins at */
-    TUTTI_TRAIN_PROVED,    /* text: how long the proof of the plan took, or that it was kept */
+    TUTTI_TRAIN_PROVED,    /* text: how long the proof of the plan took, or that a kept proof was found */
     TUTTI_TRAIN_PLAN,      /* before the first step; text: what the plan does, in ten words (tutti_method_say) */
     TUTTI_TRAIN_BEGIN,     /* step: where the run begins or continues; text: how it computes, "bf16 (AMX)" */
-    TUTTI_TRAIN_COPIES,    /* where lost ranks are replaced; text: what copies of the state cost, and a loss */
+    TUTTI_TRAIN_COPIES,    /* where lost ranks are replaced; text: the cost of copies of the state, and of a loss */
     TUTTI_TRAIN_RESTARTED, /* after the first step of a later group epoch; text: from which step, which copy or
                             * checkpoint */
     TUTTI_TRAIN_BEARS,     /* from this event on the run continues if another rank is lost */
@@ -113,7 +113,7 @@ typedef struct {
      * learned, losses are NaN, nothing is saved; a folder with checkpoints is refused. `test` is NULL then. NULL =
      * kernels compute. */
     const tutti_pretended_layer *pretended;
-    /* outlives_nan: the run goes on when its loss or weights are not finite any more. if_diverged: advice for the
+    /* outlives_nan: the run continues when its loss or weights are not finite any more. if_diverged: advice for the
      * message about a run that has diverged, NULL = none. */
     bool outlives_nan;
     const char *if_diverged;

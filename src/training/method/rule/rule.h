@@ -16,7 +16,7 @@ enum {
     TUTTI_RULE_MAX_KEYS = 4,
     TUTTI_RULE_MAX_NUMBERS = 8,
     TUTTI_RULE_LOOKED = 2 * TUTTI_SQUARES_LIMBS, /* numbers that a look at a tensor sums: squares of its weights, and of
-                                                  * what they are compared with */
+                                                  * the numbers compared with them */
 };
 
 /* A number that a job gives to a rule. Rules that mean the same by a key share it. */
@@ -59,7 +59,7 @@ typedef struct {
     float alpha;
 } tutti_update_slice;
 
-/* Applies the rule to a slice. numbers: what `prepare` made. */
+/* Applies the rule to a slice. numbers: those that `prepare` has computed. */
 typedef void tutti_rule_loop(const float *numbers, const tutti_update_slice *slice);
 /* Writes, for each element, the number whose norm the rule compares with the norm of the weights: n floats to `out`,
  * and nothing else. */
@@ -103,9 +103,9 @@ void tutti_update_prepare(const tutti_update *u, const tutti_update_step *s, tut
 void tutti_update_run(const tutti_rule_row *rule, const float *numbers, const tutti_update_slice *slice);
 void tutti_update_apply(const tutti_update *u, const tutti_update_step *s, tutti_param_kind kind,
                         const tutti_update_slice *slice);
-/* Adds the squares of a slice, exactly, to those of its tensor in `looked`. Call it only for weights and for a rule
- * with `trust`. numbers: those of the step. Returns whether the gradients are finite; values that are not finite add
- * nothing. */
+/* Adds the squares of a slice, exactly, to the sums of its tensor in `looked`. Call it only for weights and for a rule
+ * with `trust`. numbers: of the step, as `prepare` computes them. Returns whether the gradients are finite; values that
+ * are not finite add nothing. */
 bool tutti_update_look(const tutti_rule_row *rule, const float *numbers, const tutti_update_slice *slice,
                        int64_t looked[TUTTI_RULE_LOOKED]);
 /* Returns the factor by which a rule such as LARS multiplies the rate of one tensor. numbers: the sums over all slices

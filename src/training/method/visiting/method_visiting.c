@@ -174,7 +174,8 @@ static void update_elastically(tutti_plan_builder *b, const handles *h)
 
 enum { WHOLE = TUTTI_WHEN_READY | TUTTI_WHEN_FREE };
 
-/* Starts push and pull at once: rank 0 then knows that it may write what the worker takes along, and need not ask. */
+/* Starts push and pull at the same time: so rank 0 knows already that it may write the result into the worker's
+ * memory. */
 static void send_and_fetch(tutti_plan_builder *b, const far_worker *f)
 {
     tutti_builder_start(b, f->push, WHOLE);

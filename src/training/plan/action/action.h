@@ -185,7 +185,7 @@ static inline bool tutti_action_starts(const tutti_action *a)
 {
     return tutti_action_row_of(a->kind)->starts;
 }
-/* True if the action tells an exchange something; a start does so too. */
+/* True if the action tells an exchange conditions; starts and tells do. */
 static inline bool tutti_action_tells(const tutti_action *a)
 {
     return a->exchange >= 0 && !tutti_action_row_of(a->kind)->waits;

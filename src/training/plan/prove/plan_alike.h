@@ -64,7 +64,7 @@ typedef struct {
 
 typedef struct {
     const tutti_composition *c;
-    int *window;    /* per memory: number of the window (range of the index space) that stands for it */
+    int *window;    /* per memory: number of its window, a range of the index space */
     int *memory_of; /* per copy, counted from the first memory: its memory */
     int ncopies;
     tutti_zone *zones;
@@ -83,7 +83,7 @@ typedef struct {
     int nkeys, capacity;
     tutti_failure *err;           /* gets the counter-example of a class that is refused; NULL = no class is refused */
     bool is_refuted;              /* true if a class was refused by the checker */
-    const tutti_headway *headway; /* gets reports that the proof goes on */
+    const tutti_headway *headway; /* gets reports that the proof is still running */
 } tutti_proved_keys;
 
 /* Returns true if all of the composition is proved by classes; false: it may still be right. */

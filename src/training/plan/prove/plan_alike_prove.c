@@ -44,7 +44,7 @@ static void take_tables(const tutti_alikes *a, const tutti_composition *own, con
 }
 
 /* Copies to *out, in their order, the steps of the rank's loop that touch the class `k`, tell the zone's exchanges
- * something, or wait for these exchanges. All other steps but the first are left out. */
+ * conditions, or wait for these exchanges. It leaves out all other steps but the first. */
 static void take_loop(const tutti_alikes *a, const tutti_alike *k, tutti_composition *own, int rank,
                       tutti_unrolled *out)
 {

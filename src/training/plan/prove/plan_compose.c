@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_compose.c: prepares the composition of all ranks' loops and schedules for the checker. It finds what must be
- * known of all ranks before any part can be made: the parts of all lowered schedules, which loops run, how memory is
- * numbered, and at which elements slices begin and end. */
+/* plan_compose.c: prepares the composition of all ranks' loops and schedules for the checker. It finds the facts about
+ * all ranks that are needed before a part can be made: the parts of all lowered schedules, which loops run, how memory
+ * is numbered, and at which elements slices begin and end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static void take_schedule(tutti_composition *c, int i)
 }
 
 /* Finds the wire that connects all ranks, as exchanges between all of them use it. An exchange between some ranks may
- * be on fewer hosts; the checker makes sure that its schedule touches only memory that it can. */
+ * be on fewer hosts; the checker makes sure that its schedule touches only memory that its wire reaches. */
 static void find_wire(tutti_composition *c)
 {
     const int32_t *host_of = c->plan->config.host_of;

@@ -125,9 +125,9 @@ typedef struct {
     tutti_stretch zone;           /* for a class: the range of the packed vector that its vector represents */
     tutti_refutation *refutation; /* NULL = the class is to be proved */
     bool owes_nothing;
-    int owed_parts; /* number of parts of the class's vector; a rank owes one of them. 1: a rank owes all */
+    int owed_parts; /* number of parts of the class's vector, of which a rank must end with one; 1: with all */
     tutti_arena arena;
-    const tutti_headway *headway; /* gets reports that the proof goes on; may be NULL */
+    const tutti_headway *headway; /* gets reports that the proof is still running; may be NULL */
 } tutti_composition;
 
 enum { TUTTI_COMPOSED_OUT, TUTTI_COMPOSED_SEEN, TUTTI_COMPOSED_GROUP, TUTTI_COMPOSED_FIRST_MEMORY };
@@ -137,7 +137,8 @@ enum { TUTTI_COMPOSED_OUT, TUTTI_COMPOSED_SEEN, TUTTI_COMPOSED_GROUP, TUTTI_COMP
 tutti_status tutti_composition_create(tutti_composition *c, const tutti_plan *p, int result, tutti_loop_driver last,
                                       tutti_failure *err);
 void tutti_composition_release(tutti_composition *c);
-/* Proves that ranks end with what they owe (tutti_composition_owed) and that no two accesses race (plan_check.c). */
+/* Proves that ranks end with the contents that they must hold (tutti_composition_owed), and that no two accesses race
+ * (plan_check.c). */
 tutti_status tutti_composition_check(tutti_composition *c, tutti_failure *err);
 /* Finds the edges for a composition of all elements; the check does it once. */
 void tutti_composition_find_edges(tutti_composition *c);

@@ -27,7 +27,7 @@ static int by_first(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Collects what a rank's looks add to `memory` in a step; false: the memory does not begin at 0. */
+/* Collects the elements that a rank's looks count into `memory` in a step; false: the memory does not begin at 0. */
 static bool add_looks(const tutti_loop *l, int memory, stretches *out)
 {
     bool first = true, good = true;

@@ -222,7 +222,7 @@ static void add_flow(writer *w, const tutti_element_flow *f)
 {
     const bool is_read = f->to < 0;
     const tutti_stretch range = tutti_composition_stretch(w->c, is_read ? f->from : f->to, f->first, f->count);
-    const int from = f->from < 0 ? 0 : copy_of(w, f->from, f->from_copy); /* buffer 0 stands for any value */
+    const int from = f->from < 0 ? 0 : copy_of(w, f->from, f->from_copy); /* any value: buffer 0 */
     const int to = is_read ? seen(w) : copy_of(w, f->to, f->to_copy);
     tutti_loop_step *s = add_copy(w, from, to, range);
     if (f->kind != TUTTI_FLOW_ADDS) return;
@@ -231,7 +231,7 @@ static void add_flow(writer *w, const tutti_element_flow *f)
     s->from[1] = from;
 }
 
-/* Visits, and waits for other workers, touch no memory here: plan_visits.c proves them. */
+/* Adds the steps of any other action. Visits, and waits for other workers, have no steps: plan_visits.c proves them. */
 static void add_action(writer *w, const tutti_action *a)
 {
     tutti_element_flow flows[TUTTI_MOST_ACTION_FLOWS];

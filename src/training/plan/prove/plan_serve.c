@@ -54,7 +54,8 @@ static bool goes(const tutti_element_flow *flows, int n, int from, int to)
     return false;
 }
 
-/* Checks that each bucket that was brought goes to the centre, and that the result comes from the centre. */
+/* Checks that each bucket of the vector that was brought goes to the centre, and that the result comes from the
+ * centre. */
 static tutti_status check_ways(const tutti_plan *p, int worker, const tutti_loop *part, tutti_failure *err)
 {
     const int seat = p->exchanges[tutti_plan_push_of(p, worker)].out.memory;

@@ -51,7 +51,7 @@ typedef struct {
 } tutti_account;
 
 void tutti_account_begin(tutti_account *a, int64_t now_ns);
-/* Says what was done since the last call. index: 0 for kinds of activity without an index. */
+/* Charges the time since the last call to an activity. index: 0 for kinds of activity without an index. */
 void tutti_did(tutti_account *a, tutti_doing what, int index);
 /* Records the span of an exchange that was waited for. It begins at the last start of the exchange or the last message
  * to it (tutti_exchange_tell). */

@@ -15,7 +15,7 @@
 
 typedef struct {
     tutti_stepping *s;
-    const tutti_action *actions; /* the actions after the waits and before the tell */
+    const tutti_action *actions; /* the part's actions between its waits and its tell */
     int nactions;
     int awaited, told; /* the exchange that the part waits for; the exchange that it tells */
     tutti_update_step update;

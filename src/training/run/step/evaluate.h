@@ -11,8 +11,8 @@
 typedef struct tutti_evaluator tutti_evaluator;
 tutti_status tutti_evaluator_create(const tutti_graph *like, const tutti_dataset *data, const tutti_device *device,
                                     tutti_evaluator **out, tutti_failure *err);
-/* stop_asked is called before each block; a result other than 0 ends the test early. headway is told how many samples
- * have been tested; if it returns false, the test ends too. */
+/* stop_asked is called before each block; a result other than 0 ends the test early. headway gets the number of samples
+ * tested so far; if it returns false, the test ends, too. */
 void tutti_evaluator_watch(tutti_evaluator *e, int (*stop_asked)(void *arg), void *arg, tutti_headway headway);
 /* Returns the model's ReLUs; *zeros: the zeros in the output of each, in the last run. */
 const tutti_relus *tutti_evaluator_relus(const tutti_evaluator *e, int64_t **zeros);

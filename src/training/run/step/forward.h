@@ -19,7 +19,7 @@ tutti_status tutti_forward_make(const tutti_graph *like, int64_t batch, tutti_ar
                                 tutti_failure *err);
 void tutti_forward_release(tutti_forward *f);
 
-/* Arguments of one forward run; all memory is the device's unless said. */
+/* Arguments of one forward run; all memory is the device's, unless a comment says otherwise. */
 typedef struct {
     const float *weights;
     const int64_t *param_offset; /* per param of the graph: its offset; in the host's memory */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* handicap.c: delays a rank on purpose (`--slow`, `--stall`). The rank sleeps in short stretches. Between them its
- * exchanges go on and it notices a request to end; while it sleeps other ranks may use its core. */
+/* handicap.c: delays a rank on purpose (`--slow`, `--stall`). The rank sleeps in short stretches. Between two sleeps it
+ * continues its exchanges and notices a request to end. While it sleeps, other ranks may use its core. */
 #include "../../../base/clock.h"
 #include "step_impl.h"
 

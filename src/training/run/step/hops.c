@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hops.c: moves the data that ranks of a split layer send each other, and binds the layer's kernels to them.
- * training/graph/split.h says which rank has what. */
+/* hops.c: moves the data that ranks of a split layer send each other, and binds the layer's kernels to these data.
+ * training/graph/split.h says which rank has which data. */
 #include "step_impl.h"
 
 static float *datum_at(const tutti_stepping *s, const tutti_split_layer *layer, tutti_split_datum datum)

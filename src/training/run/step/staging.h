@@ -28,8 +28,8 @@ void tutti_staging_release(tutti_staging *s);
 /* Makes room for the next batch, on a device to which samples are brought. TUTTI_ERR_FAILED. */
 tutti_status tutti_staging_make_ahead(tutti_staging *s, tutti_failure *err);
 /* tutti_staging_bring begins to bring n samples; the caller leaves them unchanged until the device has brought them.
- * tutti_staging_take makes them the batch that the device computes with, and returns the addresses that
- * tutti_staging_show would. */
+ * tutti_staging_take makes these samples the batch that the device computes with, and returns their addresses as
+ * tutti_staging_show does. */
 void tutti_staging_bring(tutti_staging *s, const float *samples, const int32_t *labels, int64_t n);
 void tutti_staging_take(tutti_staging *s, const float **samples_at, const int32_t **labels_at);
 /* Writes the addresses at which the device finds these n samples, valid until the next call. No launched work may still

@@ -82,7 +82,7 @@ typedef struct {
 
 /* Returns a stepping before it is made: at step 0, with time counted from now. */
 tutti_stepping tutti_stepping_begin(tutti_group *group, const tutti_train_config *config);
-/* Collective: makes what the device needs, memories, exchanges, and the loop beside the steps. The caller releases it
+/* Collective: prepares the device, and makes memories, exchanges, and the loop beside the steps. The caller releases it
  * in any case. */
 tutti_status tutti_stepping_make(tutti_stepping *s, tutti_failure *err);
 /* Makes the loader, and shows its memory to a device that samples are brought to. Call it when the weights, the step
@@ -93,8 +93,9 @@ void tutti_stepping_release(tutti_stepping *s); /* releases the stepping's visit
  * memories, the rule and the rates of `own`. It reads no batch and has taken no step yet. */
 tutti_stepping tutti_stepping_stand_in(const tutti_stepping *own, tutti_visits *visits);
 
-/* Waits for all work that this thread has put on the device's queue. Needed before an exchange is started or told
- * something, the host reads results or borrows vectors, a loop runs on the device, and a visit ends. */
+/* Waits for all work that this thread has put on the device's queue. It is needed before an exchange is started or told
+ * conditions, before the host reads results or borrows vectors, before a loop runs on the device, and before a visit
+ * ends. */
 static inline void tutti_step_sync(const tutti_stepping *s)
 {
     s->device->wait(s->device, s->launched);

@@ -29,7 +29,7 @@ static inline void tutti_step_launch(tutti_stepping *s, tutti_work_kind kind, co
  * parameter's value is. */
 float *tutti_step_gradient(const tutti_stepping *s, int copy, int param);
 float *tutti_step_value(const tutti_stepping *s, int param);
-/* Does what an action asks for a node of the graph: its kernel, a sum of gradients, or a move of a split layer. */
+/* Runs the node of the graph that an action names: a kernel, a sum of gradients, or a move of a split layer. */
 void tutti_step_run_node(tutti_stepping *s, const tutti_step_common *play, const tutti_action *a);
 void tutti_step_fold(tutti_stepping *s, const tutti_action *a);
 

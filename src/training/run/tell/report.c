@@ -180,7 +180,7 @@ static tutti_status report_first_skips(const tutti_telling *t, tutti_failure *er
     return say_skips(t, &words, err);
 }
 
-/* Says what copies in memory cost and what a loss costs. */
+/* Reports the cost of copies in memory, and the cost of a loss. */
 static void report_copies(const tutti_telling *t, const tutti_copies *copies)
 {
     const tutti_train_config *c = t->run->config;
@@ -271,8 +271,8 @@ void tutti_report_traced(const tutti_telling *t, int64_t first, int64_t last)
     tutti_strbuf_release(&text);
 }
 
-/* Returns the seconds of exchanges. In a run with visits: of waiting to visit, and for other ranks where all meet,
- * too. */
+/* Returns the seconds of exchanges. In a run with visits these include waits to visit, and waits for other ranks where
+ * all meet. */
 static double exchanged_seconds(const tutti_telling *t)
 {
     return t->run->visits ? 1e-9 * (double)t->run->account.cost.ns[TUTTI_COST_EXCHANGE]

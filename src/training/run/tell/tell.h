@@ -33,7 +33,7 @@ typedef struct {
     bool has_odd_test;  /* a test's loss was not finite although the weights are; that was reported */
 } tutti_telling;
 
-/* Opens the metrics and the trace at the step where the run stands. writing: see tutti_telling; borrowed until close.
+/* Opens the metrics and the trace at the step at which the run is. writing: see tutti_telling; borrowed until close.
  * resumed: the run was resumed. */
 tutti_status tutti_telling_open(tutti_telling *t, const tutti_stepping *run, tutti_writing *writing, bool resumed,
                                 tutti_failure *err);
@@ -44,8 +44,8 @@ void tutti_telling_tick(tutti_telling *t);   /* adds the time since the last cal
 void tutti_report_note(const tutti_telling *t, const char *text);
 /* Reports that the run has diverged. ends: the caller of the run gets the words as the failure. */
 tutti_status tutti_report_diverged(const tutti_telling *t, const char *words, bool ends, tutti_failure *err);
-/* Reports the plan, what copies in memory cost (copies: NULL = none are taken), and that kernels only wait, unless the
- * run was done already. For a new run, reports also which convolutions skip zeros before the first test. */
+/* Reports the plan, the cost of copies in memory (copies: NULL = none are taken), and whether kernels only wait, unless
+ * the run was complete already. For a new run, reports also which convolutions skip zeros before the first test. */
 tutti_status tutti_report_begin(const tutti_telling *t, const tutti_copies *copies, bool was_done, bool is_new,
                                 tutti_failure *err);
 bool tutti_report_is_due(const tutti_telling *t); /* true if a line is due after the step just played; the same on all

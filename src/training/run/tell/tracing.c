@@ -45,7 +45,7 @@ void tutti_tracing_window(int64_t step, int64_t nsteps, int64_t warmup, int64_t 
 typedef enum { ONE, EACH_LAYER, EACH_BUCKET, EACH_EXCHANGE } many;
 typedef struct {
     many many;
-    const char *name; /* stands before the name of the layer or exchange, or the bucket's number */
+    const char *name; /* words before the name of the layer or exchange, or before the bucket's number */
     tutti_track track;
 } doing_row;
 

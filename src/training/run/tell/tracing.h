@@ -8,8 +8,8 @@
 
 typedef struct tutti_tracing tutti_tracing;
 
-/* Computes the traced steps [first, end), counted from 0: `steps` steps after `warmup` others, counted from the step
- * where the run stands. If the run is too short for both, the warm-up is shorter. */
+/* Computes the traced steps [first, end), counted from 0: `steps` steps after `warmup` others, counted from the current
+ * step of the run. If the run is too short for both, the warm-up is shorter. */
 void tutti_tracing_window(int64_t step, int64_t nsteps, int64_t warmup, int64_t steps, int64_t *first, int64_t *end);
 
 /* Returns NULL if the job asks for no trace. Allocates the memory for all spans. */

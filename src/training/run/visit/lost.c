@@ -3,8 +3,8 @@
  * must live. Each loss is reported when rank 0 sees it, and again at the end.
  *
  * A run that follows a record needs every worker of the record. Between hosts each exchange is between rank 0 and one
- * worker, so no other rank needs a worker that is gone: rank 0 begins no exchange with it any more, and ends its wait
- * for one that it has begun. */
+ * worker, so no other rank needs a worker that is gone: rank 0 begins no exchange with that worker any more, and ends
+ * its wait for an exchange with it. */
 #include <inttypes.h>
 
 #include "../../../base/arena.h"

@@ -116,7 +116,8 @@ static bool take_question(stand_in *s, tutti_share_question *asked)
     return true;
 }
 
-/* Stores what the worker says; *may: it may begin the share. False: the run has ended, or the worker is gone. */
+/* Stores the contents of the worker's ask, and answers; *may: the worker may begin the share. False: the run has ended,
+ * or the worker is gone. */
 static bool answer(stand_in *s, bool *may, int64_t *share)
 {
     tutti_visits *visits = s->own.visits;

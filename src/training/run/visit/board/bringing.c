@@ -44,7 +44,7 @@ int64_t tutti_bringing_draw(tutti_bringing *b)
     return turn;
 }
 
-/* Goes on to the turn after this one, unless that has been done. */
+/* Begins the turn after this one, unless it has begun already. */
 static void go_past(tutti_bringing *b, int64_t turn, int64_t now_ns)
 {
     if (b->turn > turn) return;

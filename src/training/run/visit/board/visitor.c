@@ -130,7 +130,7 @@ struct tutti_visitor {
     /* for the owner only: number of shares begun; the next share stays in `stock` until it has begun */
     int64_t begun;
     bool is_asked;             /* the next share has been asked for already */
-    bool has_ended, wants_end; /* for the owner only: what the next ask says */
+    bool has_ended, wants_end; /* for the owner only: contents of the next ask */
     double loss;
 };
 
@@ -204,7 +204,7 @@ tutti_status tutti_visitor_begin(tutti_visitor *v, int64_t share, bool *may, tut
 
 void tutti_visitor_end(tutti_visitor *v, double loss)
 {
-    if (v->is_asked) return; /* the ask for the next share has been sent already, and it has said this */
+    if (v->is_asked) return; /* the ask for the next share has been sent already, with this information */
     v->has_ended = true;
     v->loss = loss;
 }

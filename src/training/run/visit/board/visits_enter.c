@@ -33,8 +33,8 @@ static tutti_status look_around(const tutti_visits *v, tutti_failure *err)
     return tutti_group_is_over(v->group) ? tutti_fail(err, TUTTI_ERR_PEER, "the group is over") : TUTTI_OK;
 }
 
-/* Waits as long as `awaited` returns a rank. what: words for the message if the deadline passes. NULL: no deadline is
- * checked, because other waits check it. */
+/* Waits as long as `awaited` returns a rank. what: words for the message if the deadline passes. NULL: this wait has no
+ * deadline, because other waits check it. */
 static tutti_status await(const tutti_visits *v, awaited_rank *awaited, const char *what, tutti_failure *err)
 {
     tutti_group_wait wait = {0};

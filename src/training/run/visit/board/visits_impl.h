@@ -37,7 +37,7 @@ struct tutti_visits {
     tutti_visits_board *board;
     tutti_turns turns;
     _Atomic int64_t *changes;
-    _Atomic int32_t *shares, *visits; /* the record: the rank of each share, of each visit; NULL = nothing is
+    _Atomic int32_t *shares, *visits; /* the record: the rank of each share; the rank of each visit; NULL = nothing is
                                        * recorded */
     tutti_visits_order order;         /* rank 0: stops so far; if a record is followed: that record */
     /* if a record is followed: numbers of this rank's visits, and of its shares, counted over all ranks */

@@ -158,8 +158,8 @@ static int64_t left_in(const tutti_turns *t, int column, int64_t begin, int64_t 
     }
 }
 
-/* Deals the lowest remaining share of the worker's own column and of those of workers that are gone; then the common
- * shares, by arrival. */
+/* Deals the lowest share that remains in the worker's own column or in columns of workers that are gone; if none does,
+ * a common share, by arrival. */
 static int64_t deal_in_common(const tutti_turns *t, int64_t begin, int64_t end)
 {
     const int64_t common = close_columns(t, begin), border = common < end ? common : end;
