@@ -218,7 +218,7 @@ tutti_status tutti_loader_create(const tutti_loader_config *config, tutti_loader
     return st;
 }
 
-/* The slot that the caller held becomes free with its next call. */
+/* Hands out the next batch. The slot of the batch that the caller held until now becomes free. */
 tutti_status tutti_loader_next(tutti_loader *l, const tutti_batch **out, tutti_failure *err)
 {
     *out = NULL;

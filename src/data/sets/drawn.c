@@ -9,7 +9,8 @@
 
 enum { NCLASSES = 10, MAX_THREADS = 8 };
 
-/* Each run of ten samples holds each class once, in random order: so any number of samples is nearly balanced. */
+/* Returns the label of a generated sample. Each ten samples in a row have each class once, in random order, so any
+ * number of samples is nearly balanced. */
 uint8_t tutti_drawn_label(uint64_t seed, tutti_split split, int64_t index)
 {
     return (uint8_t)tutti_sample_order_at(seed ^ 0x6c6162656cu, index / NCLASSES * 2 + split, NCLASSES, true,
