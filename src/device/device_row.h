@@ -51,9 +51,9 @@ typedef enum { TUTTI_DEVICE_CPU, TUTTI_DEVICE_CUDA, TUTTI_NDEVICE_KINDS } tutti_
 /* One kind of work, as one kind of device does it. */
 typedef struct {
     const char *name; /* the name in failures, such as "forward" */
-    /* args: nbytes of arguments. varying: where the device finds the part of the arguments that changes from step to
-     * step, when the work runs (on the CPU: inside args). Code that is recorded once and replayed must read that part
-     * from there. */
+    /* Does the work. args: nbytes of arguments. varying: where the device finds the part of the arguments that changes
+     * from step to step, when the work runs (on the CPU: inside args). Code that is recorded once and replayed must
+     * read that part from there. */
     void (*run)(const tutti_device *d, const void *args, const void *varying);
     size_t nbytes, varying_at, varying_bytes; /* nbytes: of the arguments; varying_at, varying_bytes: offset and size of
                                                * the part that changes, 0 bytes if none does */
@@ -71,9 +71,9 @@ struct tutti_device {
     void *(*allocate)(const tutti_device *d, size_t nbytes);
     /* frees memory from `allocate`; `at` may be NULL */
     void (*release)(const tutti_device *d, void *at, size_t nbytes);
-    /* For memory that the device has allocated, and other processes of this host: show writes a handle, by which each
-     * of them opens the memory at an address of its own. NULL if peers map the host's memory themselves. The words of a
-     * failure say what the device refuses. */
+    /* Shares memory that the device has allocated with other processes of this host: show writes a handle, by which
+     * each process opens the memory at an address of its own. NULL if peers map the host's memory themselves. The words
+     * of a failure say what the device refuses. */
     tutti_status (*show)(const tutti_device *d, const void *at, char handle[TUTTI_DEVICE_HANDLE], tutti_failure *err);
     tutti_status (*open)(const tutti_device *d, const char handle[TUTTI_DEVICE_HANDLE], size_t nbytes, void **at,
                          tutti_failure *err);
@@ -96,8 +96,8 @@ struct tutti_device {
     void (*convert)(const tutti_device *d, tutti_dtype type, const void *from, tutti_dtype to_type, void *to,
                     int64_t n);
 
-    /* args: work->nbytes, which the row copies if it must. Memory that args point to must stay until the work is
-     * over. */
+    /* Puts work on the queue. args: work->nbytes, which the row copies if it must. Memory that args point to must stay
+     * until the work is over. */
     tutti_event (*launch)(const tutti_device *d, const tutti_queue_work *work, const void *args);
     void (*wait)(const tutti_device *d, tutti_event event);
     /* Gives the queued work to the device and returns. push, bring and brought are NULL if the device reads the host's
@@ -112,7 +112,8 @@ struct tutti_device {
     /* Forgets all recorded sequences of work. The host calls it when it has remade something that arguments of work
      * point to, such as a kernel. NULL if the row never records. */
     void (*renew)(const tutti_device *d);
-    /* TUTTI_ERR_FAILED with words once the device has failed; results of launches after the failure are undefined. */
+    /* Returns TUTTI_ERR_FAILED, with words, once the device has failed; results of launches after the failure are
+     * undefined. */
     tutti_status (*check)(const tutti_device *d, tutti_failure *err);
 
     /* Copies a few numbers of the device's memory to `to`, for the host. */

@@ -99,7 +99,8 @@ void tutti_cuda_carry_in(tutti_cuda *c, void *to, const void *from, size_t nbyte
 tutti_cuda_queue *tutti_cuda_queue_create(bool replays);
 void tutti_cuda_queue_destroy(tutti_cuda *c);
 void tutti_cuda_place_queue(tutti_device *row);
-/* Callers hold the lock. flush gives all that was put on the queue to the driver; sync also waits until it is over. */
+/* tutti_cuda_flush gives all queued work to the driver; the next function also waits until it is over. Callers hold the
+ * lock. */
 void tutti_cuda_flush(tutti_cuda *c);
 void tutti_cuda_sync(tutti_cuda *c);
 void tutti_cuda_forget_recorded(tutti_cuda *c); /* Forgets all recorded sequences. Call it when nothing is running. */

@@ -121,8 +121,8 @@ static void close_shown(const tutti_device *d, void *at)
 
 /* ---- registering the host's memory ---- */
 
-/* Registers host memory with the driver. Memory of the device itself, such as a peer's that was opened, needs
- * nothing. */
+/* Registers host memory with the driver. Memory of the device itself, such as memory of a peer that was opened here,
+ * needs no registration. */
 static tutti_status enrol(const tutti_device *d, void *at, size_t nbytes, bool host_too, tutti_failure *err)
 {
     (void)host_too;
