@@ -160,8 +160,8 @@ tutti_status tutti_tensorboard_write(tutti_tensorboard *t, int64_t step, const t
 void tutti_tensorboard_close(tutti_tensorboard *t); /* NULL is accepted */
 
 /* Append single records; pure. wall_s: seconds since 1970. */
-void tutti_event_version(double wall_s, tutti_strbuf *out); /* the first record of every file */
-/* says that points from this step on are void */
+void tutti_event_version(double wall_s, tutti_strbuf *out); /* appends the first record of every file */
+/* appends a record: points from this step on are void */
 void tutti_event_restart(double wall_s, int64_t first_step, tutti_strbuf *out);
 void tutti_event_scalars(double wall_s, int64_t step, const tutti_scalar *scalars, int n, tutti_strbuf *out);
 

@@ -84,7 +84,7 @@ static const char *words(const cJSON *line, const char *key)
 static void take_seconds(reader *c, const cJSON *line, int64_t step)
 {
     c->r->seconds =
-        /* files of earlier versions have only `seconds` */
+        /* falls back to `seconds`, which files of earlier versions have */
         c->before + number(line, "train_seconds", number(line, "seconds", 0));
     c->told_step = step;
 }

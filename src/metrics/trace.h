@@ -98,8 +98,8 @@ void tutti_layer_trace_release(tutti_layer_trace *t);
  * All are means over the spans `ProfilerStep#N`; without these the whole trace is one step. Comm is 0. The optimiser
  * and the containers' own time are left out. Threads: owner. */
 
-/* TUTTI_ERR_DATA: the text is no JSON, no such trace, or a trace of a GPU (whose kernels are not followed), or the
- * options above were missing. */
+/* Parses such a trace. TUTTI_ERR_DATA: the text is no JSON, no such trace, a trace of a GPU (whose kernels are not
+ * followed), or the options above were missing. */
 tutti_status tutti_kineto_parse(const char *name, const char *text, size_t nbytes, tutti_layer_trace *out,
                                 tutti_failure *err);
 tutti_status tutti_kineto_read(const char *path, tutti_layer_trace *out, tutti_failure *err);

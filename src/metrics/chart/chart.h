@@ -159,7 +159,8 @@ void tutti_strip_chart_svg(const char *words, double length, const tutti_strip_p
 /* A layer trace as a picture: a row for each layer, with a bar of its forward pass, its backward pass and its exchange,
  * and its share of the sum. Pure: the same rows give the same bytes. Threads: shared. */
 
-/* For long models: the 40 layers that take longest, in the order of the model, and one row for the others. */
+/* Draws the picture. Of a long model it shows the 40 layers that take longest, in the order of the model, and one row
+ * for the other layers. */
 void tutti_layer_chart_svg(const char *title, const tutti_layer_cost *layers, int nlayers, tutti_strbuf *out);
 
 /* A picture of how much of each ReLU's output is zero: a row for each ReLU, with a bar for the last test and a mark for

@@ -114,7 +114,7 @@ int64_t tutti_confusion_others(const tutti_confusion *c, const tutti_confusion_s
     return left;
 }
 
-/* Characters that a terminal or an XML reader would take for a command are shown as '?'. */
+/* Appends the name of a class. Characters that a terminal or an XML reader would take for a command become '?'. */
 void tutti_confusion_name(const tutti_confusion *c, int class_number, tutti_strbuf *out)
 {
     tutti_strbuf_printf(out, "%d", class_number);
