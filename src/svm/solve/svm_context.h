@@ -83,8 +83,8 @@ struct tutti_svm_context {
     tutti_request *offer_request;
 };
 
-/* sum[t] += sum over s < which->n of weight[s] K(sources[row[s]], targets[target[t]]), for t < ntargets. Tile after
- * tile, each by all threads. */
+/* Adds to the sums of targets: sum[t] += sum over s < which->n of weight[s] K(sources[row[s]], targets[target[t]]), for
+ * t < ntargets. Tile after tile, each by all threads. */
 void tutti_svm_context_add(tutti_svm_context *e, const tutti_svm_rows *sources, const tutti_svm_weighted *which,
                            int64_t ntargets, const int32_t *target, double *sum);
 /* Gathers two numbers of each rank into all[2 * nranks]. Collective. */

@@ -18,8 +18,8 @@
 
 /* State that a rank keeps for all problems of one training. */
 typedef struct tutti_svm_context tutti_svm_context;
-/* Collective. comm, data and config are borrowed until destroy. kernel.gamma and precision are settled here (see
- * engine_kernel). */
+/* Collective. Creates a context. comm, data and config are borrowed until destroy. It determines kernel.gamma and the
+ * precision (see engine_kernel). */
 tutti_status tutti_svm_context_create(tutti_comm *comm, const tutti_svm_data *data, const tutti_svm_config *config,
                                       tutti_svm_context **out, tutti_failure *err);
 void tutti_svm_context_destroy(tutti_svm_context *context);
@@ -33,8 +33,8 @@ typedef struct {
     int pair, npairs; /* number of the pair, and number of all pairs, for events */
 } tutti_svm_problem;
 
-/* Collective. alpha: [n], in: a start (zeros, or feasible values of a checkpoint), out: the solution. The result is the
- * same on all ranks. TUTTI_ERR_DATA if a problem has one class only over all ranks. */
+/* Collective. Solves the problem. alpha: [n], in: a start (zeros, or feasible values of a checkpoint), out: the
+ * solution. The result is the same on all ranks. TUTTI_ERR_DATA if a problem has one class only over all ranks. */
 tutti_status tutti_svm_solve(tutti_svm_context *context, const tutti_svm_problem *problem, double *alpha,
                              tutti_svm_pair_result *result, tutti_failure *err);
 
@@ -45,9 +45,9 @@ typedef struct {
     const double *weight;
 } tutti_svm_weighted;
 
-/* Collective. sum[t] += sum over all ranks' samples s with weight[s] != 0 of weight[s] K(row s, row target[t]), in f64:
- * for recomputed gradients, and decision values of left-out folds. own: this rank's samples; target[]: ntargets own
- * rows. Either may be empty. Rows travel in chunks, so memory is bounded. */
+/* Collective. Adds kernel values: sum[t] += sum over all ranks' samples s with weight[s] != 0 of weight[s] K(row s, row
+ * target[t]), in f64: for recomputed gradients, and decision values of left-out folds. own: this rank's samples;
+ * target[]: ntargets own rows. Either may be empty. Rows travel in chunks, so memory is bounded. */
 tutti_status tutti_svm_sum_rows(tutti_svm_context *context, const tutti_svm_weighted *own, int64_t ntargets,
                                 const int32_t *target, double *sum, tutti_failure *err);
 

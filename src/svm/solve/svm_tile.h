@@ -55,13 +55,14 @@ int tutti_svm_tile_lanes(const tutti_svm_tile *tile); /* Returns 64 for f32, 32 
 /* Takes the sources rows[which[0 .. n - 1]], n <= lanes; if which is NULL, rows first .. first + n - 1. The rows may be
  * freed afterwards. */
 void tutti_svm_tile_fill(tutti_svm_tile *tile, const tutti_svm_rows *rows, const int32_t *which, int64_t first, int n);
-/* sum[t] += sum over c of weight[c] * K(source c, target t), in f64, in an order that c alone determines. */
+/* Adds to the sums of targets: sum[t] += sum over c of weight[c] * K(source c, target t), in f64, in an order that c
+ * alone determines. */
 void tutti_svm_tile_sum(const tutti_svm_tile *tile, const tutti_svm_targets *targets, const double *weight,
                         double *sum);
 /* Writes out[c * stride + t] = K(source c, target t) for each source c, in the tile's precision. */
 void tutti_svm_tile_values(const tutti_svm_tile *tile, const tutti_svm_targets *targets, void *out, int64_t stride);
-/* sum[t] += sum over c of weight[c] * row[c][t]: the same sum in the same order as tile_sum, from values of this
- * precision that tile_values made. */
+/* Adds kept kernel values: sum[t] += sum over c of weight[c] * row[c][t]. It gives the same sum in the same order as
+ * tile_sum, from values of this precision that tile_values has made. */
 void tutti_svm_kept_sum(tutti_svm_precision precision, const tutti_svm_kept *kept, const double *weight, double *sum);
 /* Returns K(row, row). */
 double tutti_svm_tile_diagonal(const tutti_svm_tile *tile, const tutti_svm_rows *rows, int64_t row);

@@ -17,7 +17,7 @@ enum {
     TUTTI_SVM_F32_LANES = 64, /* lanes of a tile: a slot is four cache lines in both types, which fit registers */
     TUTTI_SVM_F64_LANES = 32,
     TUTTI_SVM_LINE = 64,     /* bytes of a cache line */
-    TUTTI_SVM_STRIP = 64,    /* slots of a strip: 16 KiB, a third of a usual first-level cache, for two threads */
+    TUTTI_SVM_STRIP = 64,    /* slots of a strip: 16 KiB, a third of a first-level cache that two threads share */
     TUTTI_SVM_NARROW = 4096, /* the most slots without a table: 1 MiB, half of a usual second-level cache */
 };
 
@@ -36,7 +36,7 @@ struct tutti_svm_tile {
     void *square;                       /* [lanes] numbers: |source|^2, 0 without a source; aligned to 64 bytes */
     void *dense_memory, *square_memory; /* the allocations that hold `dense` and `square` */
     int64_t nslots, room;               /* slots in use, and slots in memory */
-    tutti_svm_place *table;             /* [1 << bits]; NULL if the data are narrow */
+    tutti_svm_place *table;             /* [1 << bits] hash table of features; NULL if the data are narrow */
     int bits;
     bool strips;            /* true if a tile is narrow, larger than the first-level cache, and half full: targets go
                              * through it strip by strip */
@@ -48,7 +48,7 @@ struct tutti_svm_tile {
 struct tutti_svm_tile_row {
     tutti_svm_precision precision;
     int lanes;
-    /* weight: [lanes], 0 behind the sources */
+    /* does the work of tutti_svm_tile_sum; weight: [lanes], 0 behind the sources */
     void (*sum)(const tutti_svm_tile *tile, const tutti_svm_targets *targets, const double *weight, double *sum);
     void (*values)(const tutti_svm_tile *tile, const tutti_svm_targets *targets, void *out, int64_t stride);
     void (*kept_sum)(const tutti_svm_kept *kept, const double *weight, double *sum);
