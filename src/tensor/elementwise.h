@@ -25,7 +25,7 @@ typedef struct {
 } tutti_elementwise_call;
 void tutti_elementwise_reduce(const tutti_elementwise_call *c);
 void tutti_elementwise_copy(float *const *outputs, int nout, const float *input, int64_t n, bool stream);
-/* y += x */
+/* computes y += x */
 void tutti_elementwise_add(float *y, const float *x, int64_t n);
 /* True if no element is infinite or NaN. */
 bool tutti_elementwise_is_finite(const float *x, int64_t n);

@@ -44,7 +44,7 @@ const char *tutti_isa_name(tutti_isa isa)
     return names[isa];
 }
 
-/* A ceiling above the best set of this processor is accepted. */
+/* Checks the variable. A ceiling above the best set of this processor is accepted. */
 tutti_status tutti_isa_check(tutti_failure *err)
 {
     const char *ceiling = getenv("TUTTI_ISA");

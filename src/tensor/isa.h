@@ -27,7 +27,7 @@ typedef enum {
 tutti_isa tutti_isa_here(void);
 /* True if this build has loops for the set and this processor runs them, whatever the ceiling. */
 bool tutti_isa_runs(tutti_isa isa);
-const char *tutti_isa_name(tutti_isa isa); /* "generic", "avx2", "avx512" */
+const char *tutti_isa_name(tutti_isa isa); /* returns "generic", "avx2" or "avx512" */
 /* True if the set in use is AVX-512 and the processor has AVX512-BF16 as well: for NAME_avx512bf16.c. */
 bool tutti_isa_has_bf16(void);
 /* True if the set in use is AVX-512 and the processor has AMX's tiles with products of bf16. If so, the process has
@@ -35,7 +35,7 @@ bool tutti_isa_has_bf16(void);
 bool tutti_isa_has_tiles(void);
 /* True if AMD made the processor: calibrated rules hold only for processors that were measured. */
 bool tutti_isa_by_amd(void);
-/* TUTTI_ERR_USAGE if TUTTI_ISA is none of the names. The loops ignore such a ceiling. */
+/* Returns TUTTI_ERR_USAGE if the variable TUTTI_ISA is none of the names; the loops ignore such a ceiling. */
 tutti_status tutti_isa_check(tutti_failure *err);
 
 /* A table of loops: TUTTI_ISA_DECLARE(type, name) in a header, and TUTTI_ISA_TABLE(type, name) in one file. Then
