@@ -43,7 +43,7 @@ struct tutti_tuned;
 
 /* The passes of an op. Gradients of parameters are computed before those of inputs. */
 typedef enum { TUTTI_PASS_FORWARD, TUTTI_PASS_PARAMS, TUTTI_PASS_DATA, TUTTI_NPASSES } tutti_kernel_pass;
-const char *tutti_kernel_pass_name(tutti_kernel_pass p); /* "forward", "params", "data" */
+const char *tutti_kernel_pass_name(tutti_kernel_pass p); /* returns "forward", "params" or "data" */
 
 /* The reason why a candidate computes a pass. */
 typedef enum {
@@ -112,7 +112,7 @@ typedef struct tutti_op_row {
     tutti_status (*infer)(const void *attrs, const tutti_shape *in, int nin, tutti_shape *out, tutti_failure *err);
     /* Fills in the parameters and returns their number. NULL if the op has none. */
     int (*params)(const void *attrs, const tutti_shape *in, tutti_param_desc *out);
-    /* operations of a forward pass over the whole batch */
+    /* Returns the floating-point operations of a forward pass over the whole batch. */
     double (*flops)(const void *attrs, const tutti_shape *in, const tutti_shape *out);
     const struct tutti_kernel_row *reference;
 } tutti_op_row;
@@ -203,10 +203,10 @@ typedef struct {
 typedef struct tutti_kernel_row {
     bool fuses;        /* the row computes ReLUs and addends that are merged into the op; else fused_adapter.c does */
     bool takes_halves; /* the row reads activations of 16 bits as they are; else half_adapter.c widens them */
-    /* Gets k->op, attrs, in, ninputs and params filled in, and out as row-major f32. Fills in out, the needs and the
-     * state. */
+    /* Makes a kernel. When it is called, k->op, attrs, in, ninputs and params are filled in, and out is row-major f32.
+     * It fills in out, the needs of the passes, and the state. */
     tutti_status (*create)(tutti_kernel *k, const struct tutti_kernel_request *r, tutti_failure *err);
-    void (*destroy)(tutti_kernel *k); /* may be called on a kernel that was made in part; may be NULL */
+    void (*destroy)(tutti_kernel *k); /* releases the state; may be called on an incomplete kernel; may be NULL */
     void (*forward)(tutti_kernel *k, const tutti_kernel_args *a);
     void (*backward_params)(tutti_kernel *k, const tutti_kernel_args *a); /* NULL if the op has no parameters */
     void (*backward_data)(tutti_kernel *k, const tutti_kernel_args *a);
@@ -214,8 +214,8 @@ typedef struct tutti_kernel_row {
 
 /* How activations are stored between kernels and multiplied. */
 typedef enum { TUTTI_PRECISION_F32, TUTTI_PRECISION_BF16, TUTTI_PRECISION_F16, TUTTI_NPRECISIONS } tutti_precision;
-const char *tutti_precision_name(tutti_precision p);  /* "f32" */
-tutti_dtype tutti_precision_dtype(tutti_precision p); /* the dtype of activations */
+const char *tutti_precision_name(tutti_precision p);  /* returns its name, such as "f32" */
+tutti_dtype tutti_precision_dtype(tutti_precision p); /* returns the dtype of activations */
 
 /* The rows that compute the passes. tutti_kernel_create wraps them in adapters where needed. */
 typedef struct {

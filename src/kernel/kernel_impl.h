@@ -126,7 +126,7 @@ extern const tutti_kernel_row tutti_onednn_bf16_conv, tutti_onednn_bf16_dense;
 /* Rows for convolutions with channels innermost, by our own steps on the library's memory orders: f32 and bf16 in
  * lanes; gradients of bf16 weights by tiles of AMX. */
 extern const tutti_kernel_row tutti_conv_lanes, tutti_conv_tiles;
-/* The `fits` of the library's candidates (candidate.h). */
+/* The function `fits` of the library's candidates (candidate.h). */
 bool tutti_onednn_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 double tutti_onednn_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 bool tutti_conv_lanes_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);

@@ -59,7 +59,7 @@ void tutti_order_apply(tutti_order order, tutti_value *v, tutti_layout *layout)
     v->layout = layout;
 }
 
-/* Strides of dims of size 1 are not compared. */
+/* True if both layouts put every element at the same place. Strides of dims of size 1 make no difference. */
 static bool same_layout(const tutti_layout *x, const tutti_layout *y)
 {
     bool same = x->ninner == y->ninner;

@@ -11,7 +11,7 @@
 
 #include "../kernel_impl.h"
 
-const char *tutti_order_name(tutti_order order); /* "nchw", "nchw16c", "nhwc", "none" */
+const char *tutti_order_name(tutti_order order); /* returns "nchw", "nchw16c", "nhwc", "none" */
 bool tutti_order_find(const char *name, tutti_order *out);
 /* Returns the order of a value. A value that has not four dims is row-major. TUTTI_ORDER_NONE means none of these
  * orders. */

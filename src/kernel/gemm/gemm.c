@@ -108,7 +108,7 @@ typedef struct {
     tutti_gemm_cell *block_a, *block_b; /* memory of this thread for packed blocks of A and B */
 } rectangle;
 
-/* A part of k, from p on. */
+/* A part of k: nk numbers from p on, in `steps` steps. */
 typedef struct {
     int64_t p, nk, steps;
     bool is_first, is_last;

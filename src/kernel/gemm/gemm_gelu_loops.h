@@ -5,8 +5,8 @@
 
 #include "../lanes/lane_math_loops.h"
 
-/* For a negative x, x Phi(x) is computed from erfc: e^(-x^2 / 2) times a polynomial of 1 / (1 + 0.3 |x|). For a
- * positive x the result is x plus the result for -x. So there is no cancellation where GELU is near 0. */
+/* Returns GELU of x. For a negative x, x Phi(x) is computed from erfc: e^(-x^2 / 2) times a polynomial of 1 / (1 + 0.3
+ * |x|). For a positive x the result is x plus the result for -x. So there is no cancellation where GELU is near 0. */
 INLINE vector gelu_of(vector x)
 {
     static const float c[] = {0.119623266f,   0.120845489f, 0.0993473828f, 0.130415618f,

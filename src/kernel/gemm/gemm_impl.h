@@ -114,7 +114,7 @@ typedef struct tutti_gemm_row {
     /* Transposes rows x columns of sums, for turned products. Rows lie `apart` elements from each other on both sides;
      * both are read and written in squares of vectors. */
     void (*turn)(const float *from, int64_t rows, int64_t columns, float *to, int64_t apart);
-    /* Called before and after a thread's calls of multiply; may be NULL. state: 64 bytes. */
+    /* enter prepares a thread for calls of multiply, and leave restores it; both may be NULL. state: 64 bytes. */
     void (*enter)(void *state);
     void (*leave)(const void *state);
 } tutti_gemm_row;

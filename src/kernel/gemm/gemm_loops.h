@@ -170,8 +170,8 @@ INLINE void gemm_sum(vector sum[GEMM_ROWS][GEMM_VECTORS], gemm_place at, int64_t
     for (; p < steps; p++) gemm_step(sum, &at, rows, vectors);
 }
 
-/* Constants: rows, vectors, and a_i or a_p if they are 1. The loop is unrolled early, so that all sums stay in
- * registers. */
+/* Computes the register blocks of a call. rows and vectors are constants, and so are a_i or a_p if they are 1. The loop
+ * is unrolled early, so that all sums stay in registers. */
 INLINE void gemm_blocks(const tutti_gemm_block *block, const int rows, const int vectors, int64_t a_i, int64_t a_p)
 {
     gemm_place at = {block->a, block->b, a_i, a_p, block->b_p};

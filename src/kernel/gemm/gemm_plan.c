@@ -343,7 +343,7 @@ tutti_status tutti_gemm_plan_make(const tutti_gemm *gemm, tutti_gemm_plan *plan,
     if (made.copies_a)
         made.block_a_bytes = (size_t)block_bytes(&made, least(made.block_m, g->m), row->rows);
     else if (row->a_in_tiles && !g->packed_a && g->m % row->vector)
-        /* only the packed last panel needs room */
+        /* A is read in place, and only its last panel is packed, because it is not full */
         made.block_a_bytes = (size_t)block_bytes(&made, row->rows, row->rows);
     made.thread_bytes = made.block_a_bytes;
     if (made.copies_b) made.thread_bytes += (size_t)block_bytes(&made, least(made.block_n, g->n), row->columns);

@@ -14,8 +14,9 @@ typedef struct {
     uint8_t rows[16];
 } tile_config;
 
-/* gcc 12's intrinsics declare that only a pointer's width of the configuration is used. The empty statement before the
- * intrinsic makes the compiler write the whole configuration first; a statement after it marks all of it as changed. */
+/* Loads a configuration. gcc 12's intrinsics declare that only a pointer's width of it is used. The empty statement
+ * before the intrinsic makes the compiler write the whole configuration first; a statement after it marks all of it as
+ * changed. */
 static inline void tile_config_take(const tile_config *config)
 {
     __asm__ volatile("" : : "r"(config) : "memory");

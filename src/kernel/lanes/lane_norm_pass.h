@@ -44,9 +44,9 @@ struct tutti_norm_pass {
     /* Called before the sums of a panel: fills in the values of its channels. `lanes` is for sums that the callback
      * makes itself. */
     void (*before)(const tutti_norm_pass *p, int64_t panel, const tutti_norm_lanes *l);
-    tutti_norm_loop *sums;                                    /* NULL if the pass has no sums */
+    tutti_norm_loop *sums;                                    /* the loop that makes sums; NULL if the pass has none */
     void (*between)(const tutti_norm_pass *p, int64_t panel); /* called after the sums and before `map` */
-    tutti_norm_loop *map;                                     /* NULL if the pass writes nothing */
+    tutti_norm_loop *map;                                     /* the loop that writes results; NULL if none are */
 };
 
 void tutti_norm_pass_begin(tutti_norm_pass *p);

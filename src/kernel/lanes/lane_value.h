@@ -38,7 +38,7 @@ typedef struct {
     void *memory;
     int64_t channel;
 } tutti_lane_place;
-/* v must have one of our orders. */
+/* Returns the place of a value's channels from `channel` on. v must have one of our orders. */
 tutti_lane_place tutti_lane_place_of(const tutti_value *v, const void *memory, int64_t channel);
 /* Returns a view of numbers (channel, position) of some channels at some positions of one sample. Several channels must
  * lie in one block. */

@@ -202,7 +202,8 @@ static void clear_padding(const tutti_onednn_windows *w, const tutti_kernel_args
 
 /* --- pairs --- */
 
-/* Weights are a matrix of f32: each group of `group` rows is joined. */
+/* Returns the weights in the form of the products: a matrix of f32 or, for pairs, with the rows of each group of
+ * `group` rows joined in twos. */
 static const void *pair_weights(const tutti_onednn_windows *w, const tutti_kernel_args *a, int64_t group, int64_t width)
 {
     const tutti_conv_loops *loops = loops_for(w->type);

@@ -28,7 +28,8 @@ bool tutti_onednn_multiplies_tiles(void)
     return has_isa(dnnl_cpu_isa_avx512_core_amx);
 }
 
-/* Products of bf16 read row-major weights. Those of f32 read any order that the library has described. */
+/* True if the library reads the input and the parameters as they lie. Products of bf16 read only row-major weights;
+ * products of f32 read any order that the library has described. */
 bool tutti_onednn_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
 {
     const bool halves = r->precision != TUTTI_PRECISION_F32;

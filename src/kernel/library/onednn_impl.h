@@ -182,7 +182,7 @@ const_dnnl_memory_desc_t tutti_onednn_param_order(tutti_kernel *k, const tutti_k
                                                   const_dnnl_memory_desc_t wanted, const_dnnl_memory_desc_t plain);
 void tutti_onednn_run(const tutti_onednn_state *s, const tutti_onednn_pass *pass, const tutti_kernel_args *a);
 
-/* The functions of rows that only run the three passes. */
+/* The functions of the pass for rows that only run the primitives which they have built. */
 void tutti_onednn_forward(tutti_kernel *k, const tutti_kernel_args *a);
 void tutti_onednn_backward_params(tutti_kernel *k, const tutti_kernel_args *a);
 void tutti_onednn_backward_data(tutti_kernel *k, const tutti_kernel_args *a);

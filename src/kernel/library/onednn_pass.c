@@ -187,7 +187,7 @@ static bool layout_of(const_dnnl_memory_desc_t md, tutti_layout *out)
     return true;
 }
 
-/* Strides of dims of size 1 are not compared. */
+/* True if both descriptions put every element at the same place. Strides of dims of size 1 make no difference. */
 static bool same_layout(const_dnnl_memory_desc_t a, const_dnnl_memory_desc_t b)
 {
     tutti_layout x, y;

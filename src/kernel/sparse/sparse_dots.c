@@ -33,7 +33,8 @@ static int64_t numbers_of(const job *j, const tile *t)
     return starts_of(j, t, t->at.samples * t->at.rows - 1, j->w->lists.n - 1)[j->w->to.width];
 }
 
-/* Lanes behind the last channel are multiplied by zeros, so they must not be NaN or infinite. */
+/* Copies the output's gradient of a tile, channels innermost. Lanes behind the last channel become zeros: they are
+ * multiplied by zeros, so they must not be NaN or infinite. */
 static void take_gradient(const job *j, const tile *t, int64_t vectors)
 {
     const tutti_sparse_walk *w = j->w;

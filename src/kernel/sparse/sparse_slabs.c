@@ -5,7 +5,8 @@
 #include "../crew.h"
 #include "sparse_conv.h"
 
-/* Coordinates contribute to an address independently of each other, so four tables describe the whole order. */
+/* Makes four tables of offsets, one for each coordinate. They describe the whole order, because each coordinate adds to
+ * an address independently of the others. */
 tutti_sparse_offsets tutti_sparse_offsets_of(const tutti_param_desc *weight)
 {
     const int64_t *dim = weight->shape.dim;

@@ -50,7 +50,7 @@ typedef struct {
     int32_t correct;
 } trial;
 
-/* Gradients get memory if a backward pass is run. */
+/* Prepares a trial: gives the kernel's values memory. Gradients get memory only for a backward pass. */
 static void trial_begin(trial *t, const tutti_kernel *k, tutti_kernel_pass pass, tutti_trial_memory *m)
 {
     int at = 0;

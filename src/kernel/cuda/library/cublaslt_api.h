@@ -78,7 +78,7 @@ typedef void *tutti_cublaslt_description; /* describes a product, matrix or pref
 #define TUTTI_CUBLASLT_POINTER(name, parameters) int(*name) parameters;
 typedef struct {
     TUTTI_CUBLASLT_FUNCTIONS(TUTTI_CUBLASLT_POINTER)
-    size_t (*cublasLtGetVersion)(void); /* 130000 means version 13.0 */
+    size_t (*cublasLtGetVersion)(void); /* returns the version: 130000 means 13.0 */
     const char *(*cublasLtGetStatusString)(int status);
 } tutti_cublaslt_functions;
 

@@ -25,7 +25,7 @@ typedef struct {
     tutti_dtype din_type; /* the type in which the product leaves the input's gradient */
     tutti_cuda_weights weights;
     bool copies_in, copies_weights, permutes, transposes;
-    bool finishes; /* bias and ReLU have a launch of their own */
+    bool finishes; /* bias and ReLU are applied by a launch of their own, after the product */
     tutti_layout weights_layout;
     size_t at_in, at_weights, at_bias, at_columns, at_workspace; /* offsets in scratch; gradients use the same places */
 } dense;
@@ -80,7 +80,7 @@ double tutti_cuda_product_seconds(const tutti_kernel *k, const tutti_kernel_requ
            tutti_candidate_bytes(k) / BYTES;
 }
 
-/* Weights that are trained lie in the input's order. */
+/* Gives weights that are trained the order of the input, if that is channels last. */
 static void order_weights(tutti_kernel *k, const tutti_kernel_request *r, dense *s)
 {
     tutti_param_desc *w = &k->params[0];

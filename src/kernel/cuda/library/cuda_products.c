@@ -68,7 +68,8 @@ tutti_status tutti_cuda_products_of(tutti_cuda *c, const tutti_cuda_products **o
 
 /* ---- scratch ---- */
 
-enum { ALIGNMENT = 256, SCRATCH_ALIGNMENT = 64 }; /* bytes: where pieces begin; where a kernel's scratch begins */
+/* ALIGNMENT: bytes, of each piece of scratch. SCRATCH_ALIGNMENT: of the whole scratch */
+enum { ALIGNMENT = 256, SCRATCH_ALIGNMENT = 64 };
 
 size_t tutti_cuda_scratch_take(tutti_kernel *k, size_t nbytes)
 {

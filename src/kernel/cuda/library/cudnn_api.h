@@ -96,7 +96,7 @@ typedef void *tutti_cudnn_descriptor; /* describes a tensor, filter or convoluti
 #define TUTTI_CUDNN_POINTER(name, parameters) int(*name) parameters;
 typedef struct {
     TUTTI_CUDNN_FUNCTIONS(TUTTI_CUDNN_POINTER)
-    size_t (*cudnnGetVersion)(void); /* 91900 means version 9.19.0 */
+    size_t (*cudnnGetVersion)(void); /* returns the version: 91900 means 9.19.0 */
     const char *(*cudnnGetErrorString)(int status);
 } tutti_cudnn_functions;
 
