@@ -170,9 +170,10 @@ int64_t tutti_graph_unwanted_at(const tutti_graph *g, int p);
 /* True if only max pools read the layer's output. Then most of its gradient is zero. */
 bool tutti_graph_is_pooled(const tutti_model *m, int layer);
 int tutti_graph_losses(const tutti_graph *g); /* number of loss layers */
-/* index of this loss layer among the losses: its element of @loss */
+/* returns the index of this loss layer among the losses: its element of @loss */
 int tutti_graph_loss_number(const tutti_graph *g, int layer);
-/* A layer's output as this rank's activations hold it: kernels[layer].out, or for a split layer all outputs. */
+/* Returns the description of a layer's output in this rank's activations: kernels[layer].out, or for a split layer all
+ * outputs. */
 const tutti_value *tutti_graph_out(const tutti_graph *g, int layer);
 /* Describes the layers named in `split` as if they were split, from a graph that trains and splits no layer: writes
  * split->nlayers entries, without `in` and `out`. */
@@ -181,15 +182,15 @@ void tutti_graph_describe_split(const tutti_graph *g, const tutti_split_layers *
 int tutti_graph_parts(const tutti_graph *g);
 /* index of the layer among the split layers; -1 = it is not split */
 int tutti_graph_split_of(const tutti_graph *g, int layer);
-/* index into split_places where the split datum `index` lies */
+/* Returns the index into split_places of the place where the split datum `index` lies. */
 int tutti_graph_split_place(const tutti_graph *g, int index);
 const char *tutti_hop_name(tutti_hop h);
-char *tutti_graph_print(const tutti_graph *g); /* the graph as text; the caller frees it */
+char *tutti_graph_print(const tutti_graph *g); /* returns the graph as text, which the caller frees */
 /* Adds a table of the layers that had a choice: which candidate computes each pass, and why. `before` begins each
  * line. */
 void tutti_graph_add_choices(const tutti_graph *g, const char *before, tutti_strbuf *sb);
-/* One line that counts, for ops that had a choice, how many passes each candidate computes: "conv by onednn 1, lanes
- * 5". The graph must train. NULL: no op had a choice. The caller frees the text. */
+/* Returns one line that counts, for ops that had a choice, how many passes each candidate computes: "conv by onednn 1,
+ * lanes 5". The graph must train. NULL: no op had a choice. The caller frees the text. */
 char *tutti_graph_say_choices(const tutti_graph *g);
 /* Writes which candidate computes one layer, for each pass where they differ: "onednn", "lanes/onednn". */
 enum { TUTTI_KERNEL_NAME = 64 };

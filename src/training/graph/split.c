@@ -126,7 +126,8 @@ tutti_status tutti_graph_find_split(tutti_graph *g, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* Splitting a layer saves the exchange of its gradients; frozen parameters have no gradients. */
+/* Refuses split layers with frozen parameters: splitting saves the exchange of gradients, and frozen parameters have
+ * none. */
 tutti_status tutti_graph_check_split(const tutti_graph *g, tutti_failure *err)
 {
     for (int i = 0; i < g->nparams; i++) {

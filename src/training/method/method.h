@@ -71,7 +71,7 @@ typedef struct {
     const tutti_emitter *emitter; /* writes the plan: plan_builder.h */
     /* writes the plan where ranks share layers; NULL = the method cannot share layers */
     const tutti_emitter *split;
-    /* Like `accept`, for plans where ranks share layers. */
+    /* Refuses configurations as `accept` does, but for plans where ranks share layers. */
     tutti_status (*accept_split)(const tutti_plan_config *c, tutti_failure *err);
 } tutti_method_row;
 const tutti_method_row *tutti_method_find(const char *name);

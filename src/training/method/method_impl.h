@@ -51,8 +51,8 @@ static inline bool tutti_method_looks(const tutti_plan_config *c)
     return c->only_finite || c->norms;
 }
 /* If tutti_method_looks, declares the flag, the verdict and the exchange that sums all flags. The sum is i64 and exact:
- * it has the same bits however gradients lie on the ranks. alone: every rank sees all that it needs, so that its flag
- * is its verdict. */
+ * it has the same bits however gradients lie on the ranks. alone: every rank sees all gradients itself, so that its
+ * flag is its verdict. */
 tutti_status tutti_method_declare_check(tutti_plan_builder *b, bool alone, tutti_failure *err);
 /* Does the same as tutti_method_declare_check for methods where every rank has weights of its own, and so computes all
  * norms itself: ranks only exchange whether all skip the step. */

@@ -169,8 +169,8 @@ int tutti_method_declare_own_numbers(tutti_plan_builder *b, const char *name)
     return declare_numbers(b, name, TUTTI_I64, tutti_plan_nlooked(tutti_builder_plan(b)), 1, TUTTI_HOLDS_ANYTHING);
 }
 
-/* The squares for the norm of all gradients are summed with the verdict. Nobody uses the sum; it stays because plans
- * have always had it. */
+/* Declares the flag, the verdict and their exchange. The exchange also sums the squares for the norm of all gradients;
+ * nobody uses this sum, but plans have always had it. */
 tutti_status tutti_method_declare_own_check(tutti_plan_builder *b, tutti_failure *err)
 {
     const tutti_plan_config *c = &tutti_builder_plan(b)->config;
@@ -306,7 +306,8 @@ tutti_status tutti_method_check_rho(const tutti_centre *c, tutti_failure *err)
                          : TUTTI_OK;
 }
 
-/* Checkpoints are rare: the simplest gather is good enough, whatever algorithm trains. */
+/* Declares the gathers before a checkpoint. Checkpoints are rare, so the simplest gather is good enough, whatever
+ * algorithm the steps use. */
 tutti_status tutti_method_declare_saves(tutti_plan_builder *b, tutti_failure *err)
 {
     static const tutti_builder_request gather = {TUTTI_GATHER, "direct", true, false};

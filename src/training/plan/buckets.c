@@ -73,7 +73,8 @@ static void start_by_rule(const tutti_plan *p, bool *starts)
     }
 }
 
-/* Gradients are ready when their layer's kernel has run; backward kernels run one after the other in node order. */
+/* Makes the items for merging: when each gradient is ready. It is ready when its layer's kernel has run; backward
+ * kernels run one after the other, in node order. */
 static void make_items(tutti_plan *p)
 {
     const tutti_graph *g = p->graph;

@@ -355,8 +355,9 @@ int64_t tutti_plan_memory_bytes(const tutti_plan_memory *m);
 int tutti_plan_gradient_memory(const tutti_plan *p, int param);
 int tutti_plan_value_memory(const tutti_plan *p, int param);
 /* tutti_plan_nlooked: how many numbers a look adds to. tutti_plan_norms_of: the first of these numbers that holds
- * squares of a parameter's tensor: TUTTI_SQUARES_LIMBS numbers for its weights, then as many for what the weights are
- * compared with. -1: no norm scales the parameter, as with biases, batch norm's scale and shift, and statistics. */
+ * squares of a parameter's tensor: TUTTI_SQUARES_LIMBS numbers for its weights, then as many for the numbers that the
+ * weights are compared with. -1: no norm scales the parameter, as with biases, batch norm's scale and shift, and
+ * statistics. */
 int64_t tutti_plan_nlooked(const tutti_plan *p);
 int64_t tutti_plan_norms_of(const tutti_plan *p, int param);
 

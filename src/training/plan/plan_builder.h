@@ -58,11 +58,12 @@ tutti_status tutti_builder_schedule_among(tutti_plan_builder *b, const tutti_bui
 
 /* ---- listing the loops of a rank ---- */
 
-/* Actions added from now on belong to this loop and are done in every step. */
+/* Begins a loop: actions that are added from now on belong to it and are done in every step. */
 void tutti_builder_loop(tutti_plan_builder *b, tutti_loop_driver driver);
-/* Actions added from now on belong to the loop of arrivals, in the part of this worker. */
+/* Begins a part: actions that are added from now on belong to the loop of arrivals, in the part of this worker. */
 void tutti_builder_part(tutti_plan_builder *b, int worker);
-/* Actions added from now on are done in these steps of a period. In a period of one step every step is the last. */
+/* Chooses steps: actions that are added from now on are done in these steps of a period. In a period of one step every
+ * step is the last. */
 void tutti_builder_steps(tutti_plan_builder *b, tutti_action_steps steps);
 void tutti_builder_start(tutti_plan_builder *b, int exchange, unsigned when);
 void tutti_builder_tell(tutti_plan_builder *b, int exchange, unsigned when);
@@ -84,8 +85,8 @@ typedef struct {
     /* called when the control numbers are complete in the copies of the roots */
     void (*after_counting)(tutti_plan_builder *b);
 } tutti_walk;
-/* From now on walks call `travel` at the graph's travel nodes: there a split layer's data must be exchanged, and are
- * read next. */
+/* Makes walks call `travel` at the graph's travel nodes, where a split layer's data must be exchanged, because the next
+ * node reads them. */
 void tutti_builder_on_travel(tutti_plan_builder *b, void (*travel)(tutti_plan_builder *b, int node));
 void tutti_builder_walk(tutti_plan_builder *b, const tutti_walk *walk);
 /* Returns the bucket whose weights should be changed i-th: in exchange order, or by need. */

@@ -23,7 +23,7 @@ tutti_status tutti_plan_declare(tutti_plan *p, tutti_failure *err);
  * algorithm: NULL = "auto". */
 tutti_status tutti_plan_make_schedule(const tutti_plan *p, const tutti_builder_request *r, const int32_t *members,
                                       int nmembers, tutti_prepared *out, tutti_failure *err);
-/* For "auto": the number of bytes from which on the requested exchange uses ring; INT64_MAX = never. */
+/* Returns, for "auto", the number of bytes from which on the requested exchange uses ring; INT64_MAX = never. */
 int64_t tutti_plan_ring_from(const tutti_plan *p, const tutti_builder_request *r, const int32_t *members, int nmembers);
 /* True if the configuration's algorithm first sums inside groups of ranks, and the groups' sums are rounded to be
  * sent. */
@@ -35,7 +35,7 @@ tutti_status tutti_plan_take_schedule(const tutti_plan *p, const tutti_builder_r
 void tutti_plan_destroy_schedules(tutti_plan *p);
 /* Proves the schedules on this rank alone. Beyond 256 ranks the proof would take too long, and they are only hashed. */
 tutti_status tutti_plan_prove_alone(tutti_plan *p, tutti_failure *err);
-/* Members (plan_members.c). Returns the rank whose loops are asked about an exchange: the plan's own rank if it is a
+/* Returns the rank whose loops decide questions about an exchange (plan_members.c): the plan's own rank if it is a
  * member, else the first member. */
 int tutti_plan_spokesman(const tutti_plan *p, const tutti_plan_exchange *x);
 /* true if the rank is the spokesman of some exchange; always true for the plan's own rank */

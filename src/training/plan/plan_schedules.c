@@ -86,10 +86,10 @@ static bool are_all_apart(const int32_t *host_of, int n)
     return host_of != NULL;
 }
 
-/* With direct, every rank sends to every rank, and a rank that is a little ahead sends into a port into which others
- * still send. What the port cannot hold is lost, and it cannot hold several slices of 256 KiB. With ring no rank has
- * two senders, however many exchanges are in flight, and a slice takes much longer than the latency of a message. Sums
- * of one step need direct. */
+/* Returns from which size on an exchange uses ring. With direct, every rank sends to every rank, and a rank that is a
+ * little ahead sends into a port into which others still send. What the port cannot hold is lost, and it cannot hold
+ * several slices of 256 KiB. With ring no rank has two senders, however many exchanges are in flight, and a slice takes
+ * much longer than the latency of a message. Sums of one step need direct. */
 int64_t tutti_plan_ring_from(const tutti_plan *p, const tutti_builder_request *r, const int32_t *members, int nmembers)
 {
     enum { SLICE = 256 << 10 };
@@ -160,7 +160,8 @@ static bool sums_once(const tutti_plan_config *c, const tutti_builder_request *r
     return tutti_plan_sums_once(c) && is_configured(c, r) && tutti_collective_reduces(r->collective);
 }
 
-/* Groups that the text does not give are the ranks of a host, if all hosts have the same number of ranks. */
+/* Writes the algorithm with its groups. If the text gives no groups, they are the ranks of a host, if all hosts have
+ * the same number of ranks. */
 static void name_groups(const char *text, const int32_t *host_of, int nranks, char out[TUTTI_ALGORITHM_TEXT])
 {
     const tutti_algorithm *row = tutti_algorithm_find(text);

@@ -127,7 +127,7 @@ typedef struct {
     int lost;
     int64_t lost_ns;
     bool fresh; /* do not resume: remove what an earlier run left in the folder */
-    /* Called on rank 0 only; may be NULL. */
+    /* Gets each event; called on rank 0 only; may be NULL. */
     void (*on_event)(void *arg, const tutti_train_event *event);
     void *on_event_arg;
     /* clock_ns when this rank began to prepare; 0 = now. Only used to report how long initialisation took */
@@ -165,8 +165,8 @@ int64_t tutti_saving_bytes(const tutti_plan *plan);
 tutti_status tutti_train(tutti_group *group, const tutti_train_config *config, tutti_train_result *out,
                          tutti_failure *err);
 
-/* TUTTI_ERR_USAGE if the set's samples do not have the shape that the model reads, or its labels are not the model's
- * classes. The message has both. */
+/* Returns TUTTI_ERR_USAGE if the set's samples do not have the shape that the model reads, or its labels are not the
+ * model's classes. The message has both. */
 tutti_status tutti_train_check_data(const tutti_model *model, const tutti_dataset *data, tutti_failure *err);
 
 /* Packed weights, borrowed. `like`: a graph of the model. The weights lie in its orders of parameters, param_offset is
@@ -193,14 +193,14 @@ typedef struct {
     const float *probability;
 } tutti_answer;
 typedef struct {
-    void (*take)(void *arg, const tutti_answer *answer); /* called in the order of the set */
+    void (*take)(void *arg, const tutti_answer *answer); /* gets each answer, in the order of the set */
     void *arg;
 } tutti_answer_listener;
 /* Tests packed weights. listener: NULL = nobody; with a listener, a model whose loss has no classes is
  * TUTTI_ERR_USAGE. */
 tutti_status tutti_evaluate(const tutti_packed_weights *w, const tutti_dataset *data,
                             const tutti_answer_listener *listener, tutti_eval_result *out, tutti_failure *err);
-/* TUTTI_ERR_USAGE if the model's last loss has no classes. */
+/* Returns TUTTI_ERR_USAGE if the model's last loss has no classes. */
 tutti_status tutti_train_check_classes(const tutti_model *model, tutti_failure *err);
 
 /* Answers for samples that are in no set, one at a time, so that no answer depends on the other samples. What w points

@@ -74,7 +74,7 @@ double tutti_update_trust(const tutti_update *u, const tutti_update_step *s, con
     return u->rule->trust(u, weights, measures(u->rule) ? other : other * s->unscale);
 }
 
-/* A momentum of 1 uses nothing of the old value, not even a NaN times 0. */
+/* Updates statistics. With a momentum of 1 the old value is not used at all, so an old NaN disappears. */
 void tutti_update_statistic(double momentum, int nslots, float *w, const float *sum, int64_t n)
 {
     const float keep = (float)(1 - momentum), take = (float)momentum, slots = (float)nslots;

@@ -8,7 +8,7 @@ TUTTI_ELEMENTS mean(float nworkers, float *restrict to, const float *restrict fr
     for (int64_t i = 0; i < n; i++) to[i] = from[i] / nworkers;
 }
 
-/* Others may change what is copied: the loop reads each element once. */
+/* Copies elements that other ranks may change meanwhile: the loop reads each element once. */
 TUTTI_ELEMENTS read(float *restrict to, const float *from, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) to[i] = tutti_relaxed_read(&from[i]);

@@ -185,7 +185,7 @@ static inline int tutti_composition_at(const tutti_composition *c, int invocatio
     return invocation * c->plan->nexchanges + exchange;
 }
 
-/* in plan_check_arena.c */
+/* proves the placement of activations (plan_check_arena.c) */
 tutti_status tutti_plan_check_arena(const tutti_plan *p, tutti_failure *err);
 /* Write counter-examples in the words of the plan (plan_describe.c); owner is the composition. */
 void tutti_plan_describe_step(const void *owner, int32_t rank, int32_t step, char *out, size_t size);

@@ -116,7 +116,7 @@ static void meet_group(writer *w)
     const int parts = tutti_graph_parts(p->graph), first = tutti_plan_group(p, w->rank) * parts;
     for (int i = 0; i < parts; i++) {
         tutti_loop_step *s = add(w, i ? TUTTI_STEP_REDUCE : TUTTI_STEP_COPY);
-        s->from[0] = i ? group(w) : 0; /* input 0 of the member `peer` */
+        s->from[0] = i ? group(w) : 0; /* buffer 0 of the member `peer`: its own input */
         s->from[1] = i ? 0 : -1;
         s->peer = first + i;
         s->to = group(w);

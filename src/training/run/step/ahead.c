@@ -22,7 +22,8 @@ static tutti_status load_next(tutti_stepping *s)
     return TUTTI_OK;
 }
 
-/* If the device refuses to register memory, copies are slower; that is no failure. */
+/* Makes the loader, and registers its memory with the device. If the device refuses, copies are slower; that is no
+ * failure. */
 tutti_status tutti_ahead_begin(tutti_stepping *s, const tutti_loader_config *config, tutti_failure *err)
 {
     void *at;

@@ -21,7 +21,7 @@ tutti_status tutti_evaluator_listen(tutti_evaluator *e, const tutti_answer_liste
 void tutti_evaluator_destroy(tutti_evaluator *e);
 /* True if an interval between two tests ends with this step. */
 bool tutti_evaluator_is_due(const tutti_train_config *c, int64_t step);
-/* w: the device's weights; their layout was given at creation. */
+/* Tests the blocks of this rank's part. w: the device's weights, whose layout was given at creation. */
 tutti_status tutti_evaluator_run(tutti_evaluator *e, const tutti_packed_weights *w, int part, int nparts,
                                  tutti_eval_result *out, /* loss: the sum, not the mean */
                                  tutti_failure *err);

@@ -92,7 +92,7 @@ static int32_t answer(float *logits, int n)
     return best;
 }
 
-/* The loss is the last node, so its inputs have not been overwritten. */
+/* Computes answers from the inputs of the loss. The loss is the last node, so its inputs have not been overwritten. */
 void tutti_forward_answers(const tutti_forward *f, const tutti_forward_run_args *a, const tutti_device *device,
                            float *probability, int32_t *predicted)
 {

@@ -194,7 +194,7 @@ static tutti_status play_start(tutti_stepping *s, tutti_step_common *play, const
 {
     const atomic_bool *gone = tutti_visits_gone_flag(s->visits, a->exchange);
     (void)err;
-    if (gone && atomic_load(gone)) return TUTTI_OK; /* the peer is gone, so the exchange never ends */
+    if (gone && atomic_load(gone)) return TUTTI_OK; /* the peer is gone, so the exchange would never end */
     if (s->nranks > 1)
         tutti_step_sync(s); /* not for a single rank: no other rank reads the data, and the device's queue keeps the
                              * order */

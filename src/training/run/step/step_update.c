@@ -94,7 +94,8 @@ static void look_at_vector(tutti_stepping *s, tutti_finite_work *w, const float 
     if (w->nvectors == TUTTI_WORK_TOGETHER) launch_looks(s, w);
 }
 
-/* Running statistics are checked like gradients: an overflow in running averages would never go away. */
+/* Checks the elements of a look. Running statistics are checked like gradients, because an overflow in running averages
+ * would never go away. */
 void tutti_step_look(tutti_stepping *s, const tutti_step_common *play, const tutti_action *a)
 {
     const tutti_plan *plan = s->plan;

@@ -133,7 +133,7 @@ typedef struct {
     int64_t *numbers, n;
 } tutti_clear_work;
 
-/* TUTTI_ERR_FAILED, with a message, if the device lacks this loop. words: the action's words. */
+/* Prepares an element loop. TUTTI_ERR_FAILED, with a message, if the device lacks it. words: the action's words. */
 tutti_status tutti_step_prepare_loop(const tutti_device *d, const tutti_element_loop *loop, const char *words,
                                      tutti_failure *err);
 bool tutti_step_has_loop_cuda(const tutti_element_loop *loop);

@@ -148,7 +148,8 @@ tutti_status tutti_diverge_before_saving(tutti_telling *t, const tutti_checkpoin
     return agree(t, "", &mine, is_bad, err);
 }
 
-/* Good weights may give a loss that is not finite for samples of a test set, for example large ones in 16 bits. */
+/* Checks the loss of a test. Good weights, too, may give a loss that is not finite for samples of a test set, for
+ * example large samples in 16 bits. */
 tutti_status tutti_diverge_after_test(tutti_telling *t, double loss, tutti_failure *err)
 {
     finding mine = {0};

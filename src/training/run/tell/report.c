@@ -285,7 +285,7 @@ bool tutti_report_is_due(const tutti_telling *t)
     return t->run->step % c->log_every == 0 || t->run->step == c->nsteps || t->run->asked_to_stop;
 }
 
-/* The figures of an interval are means over its steps; they are computed only when a line is written. */
+/* Reports a step. Figures of an interval are means over its steps, which are computed only when a line is written. */
 tutti_status tutti_report_step(tutti_telling *t, tutti_failure *err)
 {
     const tutti_train_config *c = t->run->config;

@@ -19,7 +19,7 @@ struct tutti_tracing;
 
 typedef struct {
     const tutti_stepping *run;      /* the run that is reported */
-    tutti_writing *writing;         /* the checkpoint that is written beside it; NULL = none ever is */
+    tutti_writing *writing;         /* the checkpoint that is written beside the training; NULL = none ever is */
     tutti_metrics *metrics;         /* the file metrics.jsonl; NULL except on rank 0 of a run with a folder */
     tutti_tensorboard *tensorboard; /* TensorBoard's event files; NULL = off */
     struct tutti_tracing *tracing;  /* traces of steps; NULL = off */
@@ -96,8 +96,8 @@ tutti_status tutti_distance_tell(const tutti_telling *t, tutti_stepping *s, tutt
  * the other ranks without one. The caller need not report the failure again (t->has_diverged). */
 tutti_status tutti_diverge_after_step(tutti_telling *t, tutti_failure *err);
 tutti_status tutti_diverge_after_test(tutti_telling *t, double loss, tutti_failure *err);
-/* Collective. lent: the checkpoint that would be saved, with vectors that the host can read. *is_bad: true if it must
- * not be saved. */
+/* Collective. Checks the weights of a checkpoint. lent: the checkpoint that would be saved, with vectors that the host
+ * can read. *is_bad: true if it must not be saved. */
 tutti_status tutti_diverge_before_saving(tutti_telling *t, const tutti_checkpoint *lent, bool *is_bad,
                                          tutti_failure *err);
 

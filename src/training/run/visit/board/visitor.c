@@ -151,8 +151,8 @@ void tutti_visitor_destroy(tutti_visitor *v)
     free(v);
 }
 
-/* `stock` is never empty here: the loader takes share n + TUTTI_LOADER_AHEAD only when n shares have been taken from
- * it, and the answer for each of these shares has brought another share. */
+/* Returns the next share from the stock, which is never empty here: the loader takes share n + TUTTI_LOADER_AHEAD only
+ * when n shares have been taken from it, and the answer for each of these shares has brought another share. */
 int64_t tutti_visitor_deal(tutti_visitor *v)
 {
     pthread_mutex_lock(&v->lock);

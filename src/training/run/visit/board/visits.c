@@ -244,8 +244,8 @@ static tutti_status note_stop(tutti_visits *v, int64_t stop, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* A rank that asked to end before this call writes the new stop has moved only the old stop, so this call repeats its
- * request. */
+/* Opens the next stop. A rank that asked to end before this call wrote the new stop has moved only the old stop, so
+ * this call repeats its request. */
 tutti_status tutti_visits_open(tutti_visits *v, int64_t stop, tutti_failure *err)
 {
     const tutti_status st = note_stop(v, stop, err);
@@ -322,8 +322,8 @@ bool tutti_visits_bad(const tutti_visits *v, int64_t *step, int *rank)
     return v->told_bad > 0;
 }
 
-/* When all ranks are at the stop, only a rank that asks to end can still move it. All ranks then use the stop that rank
- * 0 sees. */
+/* Agrees on the stop. When all ranks are at the stop, only a rank that asks to end can still move it; all ranks use the
+ * stop that rank 0 sees. */
 tutti_status tutti_visits_meet(tutti_visits *v, int64_t *stop, bool *ends, tutti_failure *err)
 {
     struct {

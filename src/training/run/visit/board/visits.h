@@ -39,8 +39,8 @@ void tutti_visits_destroy(tutti_visits *v); /* call it before the group is left;
 /* Rank 0: returns the visits that rank 0 makes for a worker of another host. NULL: the worker is on this host, or this
  * is not rank 0. It takes the same calls except open, meet and write, which concern all ranks. Valid as long as v. */
 tutti_visits *tutti_visits_stand_in(const tutti_visits *v, int worker);
-/* Call it for a stand-in whose worker is gone; afterwards the stand-in's visits may only be destroyed. Other workers
- * get the shares that are left, or nobody plays them. */
+/* Retires a stand-in whose worker is gone; afterwards the stand-in's visits may only be destroyed. Other workers get
+ * the shares that are left, or nobody plays them. */
 void tutti_visits_retire(tutti_visits *v);
 /* Returns the exchanges by which workers of other hosts ask for shares and get answers. */
 const tutti_asks *tutti_visits_asks(const tutti_visits *v);
@@ -51,8 +51,8 @@ int64_t tutti_visits_deal(void *arg);
 tutti_status tutti_visits_open(tutti_visits *v, int64_t stop, tutti_failure *err);
 /* Sets *may to true if this rank may play the share now; false: the share is behind the stop, or there is none (-1). */
 tutti_status tutti_visits_begin(tutti_visits *v, int64_t share, bool *may, tutti_failure *err);
-/* On another host than rank 0's: asks for the next share, once all of this step but the visit has been computed; loss:
- * the sum of the losses. On rank 0's host it does nothing. */
+/* Asks for the next share ahead of time, on another host than rank 0's, when all of this step but the visit has been
+ * computed. loss: the sum of the losses. On rank 0's host it does nothing. */
 void tutti_visits_ask_ahead(const tutti_visits *v, double loss);
 /* Says that the share begun last has ended, with this sum of the losses of its samples. */
 void tutti_visits_end(tutti_visits *v, double loss);
@@ -84,7 +84,7 @@ int64_t tutti_visits_unplayed(const tutti_visits *v);
  * is not rank 0, or the exchange is needed whichever rank is gone. v NULL: ranks step together. */
 const atomic_bool *tutti_visits_gone_flag(const tutti_visits *v, int exchange);
 
-/* The plan's actions pace, enter and leave. TUTTI_ERR_PEER: the deadline has passed, or a rank is gone. */
+/* Do the plan's actions pace, enter and leave. TUTTI_ERR_PEER: the deadline has passed, or a rank is gone. */
 tutti_status tutti_visits_pace(tutti_visits *v, tutti_failure *err);
 tutti_status tutti_visits_enter(tutti_visits *v, tutti_failure *err);
 void tutti_visits_leave(tutti_visits *v);

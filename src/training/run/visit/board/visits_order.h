@@ -27,9 +27,9 @@ tutti_status tutti_visits_order_write(const char *path, const tutti_visits_order
 tutti_status tutti_visits_order_read(const char *path, tutti_visits_order *out, tutti_failure *err);
 tutti_status tutti_visits_order_parse(const char *name, const char *text, size_t nbytes, tutti_visits_order *out,
                                       tutti_failure *err);
-/* TUTTI_ERR_DATA, with the name and the contradiction, if no run by this plan can have had this order: a run that
- * followed it would wait for a visit that never comes. A rank visits after its shares; before each stop it has played
- * all of its shares, and visited as often as they require. */
+/* Checks a record. TUTTI_ERR_DATA, with the name and the contradiction, if no run by this plan can have had this order:
+ * a run that followed it would wait for a visit that never comes. A rank visits after its shares; before each stop it
+ * has played all of its shares, and visited as often as they require. */
 tutti_status tutti_visits_order_check(const char *name, const tutti_visits_order *o, const tutti_plan *plan,
                                       tutti_failure *err);
 void tutti_visits_order_release(tutti_visits_order *o);

@@ -35,7 +35,8 @@ static int64_t next_of(const tutti_turns *t, int rank)
     return head + (rank - head % t->nranks + t->nranks) % t->nranks;
 }
 
-/* The head cannot pass the turn of a rank that lives and does not rest. */
+/* Returns the worker's next turn. The head cannot pass the turn of a rank that lives and does not rest, so the turn is
+ * still to come. */
 int64_t tutti_turns_next(const tutti_turns *t)
 {
     return next_of(t, t->rank);
