@@ -36,9 +36,9 @@ typedef struct {
     /* numbers of samples. Generated sets: to generate (0 = the set's default); sets from files: to use, the first ones
      * (0 = all) */
     int64_t train_samples, test_samples;
-    tutti_shape shape;   /* noise: shape of a sample */
-    int64_t classes;     /* noise: number of classes */
-    int64_t size;        /* images: side of the square, pixels; 0 = 224 */
+    tutti_shape shape;   /* for the set `noise`: shape of a sample */
+    int64_t classes;     /* for the set `noise`: number of classes */
+    int64_t size;        /* for the set `images`: side of the square, pixels; 0 = 224 */
     int augment;         /* a tutti_augment; changes only training samples */
     int64_t first_label; /* sets from files except images: the label of class 0 in the files */
     bool skip_bad;       /* images: a file that cannot be read is replaced instead of ending the run */

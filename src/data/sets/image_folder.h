@@ -20,7 +20,7 @@
 enum { TUTTI_LEFT_OUT_KINDS = 8, TUTTI_LEFT_OUT_ENDING = 16 };
 typedef struct {
     struct {
-        char ending[TUTTI_LEFT_OUT_ENDING]; /* ".webp", or words for several endings */
+        char ending[TUTTI_LEFT_OUT_ENDING]; /* the ending of files, as ".webp", or words for several endings */
         int64_t n;
     } kind[TUTTI_LEFT_OUT_KINDS]; /* the last entry counts all further endings */
     int nkinds;
