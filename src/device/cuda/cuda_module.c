@@ -25,7 +25,7 @@ typedef struct {
     tutti_cuda *c;
     const char *name;                            /* name of the module */
     tutti_strbuf text;                           /* the texts of "common" and of the module */
-    char arch[32];                               /* "sm_90", "compute_121" */
+    char arch[32];                               /* architecture, as "sm_90" or "compute_121" */
     char folder[FOLDER_BYTES], file[PATH_BYTES]; /* folder and file in which the compiled image is kept; empty: it is
                                                   * not kept */
     char *image;                                 /* the image that the driver loads; freed by free() */
