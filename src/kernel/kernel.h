@@ -167,7 +167,7 @@ typedef struct tutti_kernel {
      * (args.dout_parts). It sums them in order and leaves the masked sum in dout. 0 means that it reads the whole
      * gradient in dout. */
     int max_dout_parts;
-    tutti_kernel_chosen chosen[TUTTI_NPASSES]; /* set by tutti_kernel_create */
+    tutti_kernel_chosen chosen[TUTTI_NPASSES]; /* per pass: the chosen candidate, and why it was chosen */
     void *state;                               /* private data of the row */
 } tutti_kernel;
 
@@ -227,7 +227,7 @@ typedef struct tutti_kernel_request {
     const char *engine; /* the wanted candidates: "auto", or a name (candidate.h), which is used for each layer that it
                          * fits */
     const tutti_op_row *op;
-    const void *attrs;     /* must live as long as the kernel */
+    const void *attrs;     /* the op's attributes; must live as long as the kernel */
     const tutti_value *in; /* descriptions of the nin inputs */
     int nin;
     tutti_precision precision; /* the output's dtype; inputs may have any dtype */

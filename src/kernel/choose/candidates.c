@@ -61,7 +61,8 @@ static bool sparse_fits(const tutti_kernel *k, const tutti_kernel_request *r, tu
     return tutti_order_of(&k->in[0]) != TUTTI_ORDER_NONE;
 }
 
-/* Values of the columns device, threads and isa: for rows in plain C, for library rows, and for rows on a card. */
+/* Values of the columns device, threads and isa: OURS for rows in plain C, SPLIT for rows of a library, ON_CARD for
+ * rows on a card. */
 #define OURS    TUTTI_DEVICE_CPU, TUTTI_THREADS_ALIKE, TUTTI_ISA_GENERIC
 #define SPLIT   TUTTI_DEVICE_CPU, TUTTI_THREADS_SPLIT, TUTTI_ISA_GENERIC
 #define ON_CARD TUTTI_DEVICE_CUDA, TUTTI_THREADS_ALIKE, TUTTI_ISA_GENERIC

@@ -294,7 +294,7 @@ static tutti_gemm_fetched find_fetched(const rectangle *r, tutti_gemm_operand wh
 typedef struct {
     int64_t i0, i1, j0, j1;
     bool b_stays;
-    int64_t nstaying, npassing; /* panels of the operand that stays, and of the one that passes */
+    int64_t nstaying, npassing; /* number of panels of the operand that stays in the cache, and of the other operand */
 } sweep;
 
 static sweep sweep_of(const tutti_gemm_plan *plan, int64_t i0, int64_t i1, int64_t j0, int64_t j1)

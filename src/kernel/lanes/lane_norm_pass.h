@@ -18,7 +18,7 @@ typedef struct {
     tutti_blocks at;
     int64_t padded, n;            /* padded: channels with padding; n: numbers of a channel */
     int64_t nruns, run, run_step; /* runs of a panel, numbers of a run, and the distance between runs */
-    int64_t period, entries;      /* period: units of a row; entries: numbers of a row */
+    int64_t period, entries;      /* units (`period`) and numbers (`entries`) of a row */
     int64_t span, spans, nchunks; /* numbers of a span; spans of a run; chunks of a panel */
     int32_t *channel;             /* the channel of each lane of a row, within the panel; owned */
     size_t stream_bytes;          /* results of at least this size bypass the caches */

@@ -21,7 +21,7 @@
 typedef struct {
     const_dnnl_memory_desc_t weights, bias, out;    /* descriptions of weights, bias and output as they lie in memory;
                                                      * bias is NULL if there is none */
-    const_dnnl_memory_desc_t pick_in, pick_weights; /* the orders for which the primitives are looked up */
+    const_dnnl_memory_desc_t pick_in, pick_weights; /* the orders in which the library is asked for primitives */
 } dense_desc;
 
 /* True if the input stays in its order. The library would have only plain loops for row-major weights then. */

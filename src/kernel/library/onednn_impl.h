@@ -176,8 +176,8 @@ void tutti_onednn_set_out(tutti_kernel *k, tutti_order order, tutti_dtype type);
 bool tutti_onednn_is_plain_loops(const_dnnl_primitive_desc_t pd);
 /* True if the primitive computes by the library's GEMM. */
 bool tutti_onednn_is_gemm(const_dnnl_primitive_desc_t pd);
-/* Returns the order of parameter p and enters it in k->params: the request's, else in training `wanted` if a layout can
- * express it, else `plain`. */
+/* Returns the order of parameter p and enters it in k->params: the order that the request gives; if it gives none, in
+ * training `wanted` if a layout can express it; else `plain`. */
 const_dnnl_memory_desc_t tutti_onednn_param_order(tutti_kernel *k, const tutti_kernel_request *r, int p,
                                                   const_dnnl_memory_desc_t wanted, const_dnnl_memory_desc_t plain);
 void tutti_onednn_run(const tutti_onednn_state *s, const tutti_onednn_pass *pass, const tutti_kernel_args *a);

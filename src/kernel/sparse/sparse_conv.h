@@ -91,7 +91,7 @@ typedef struct {
     bool relu;
     bool masked;  /* the input gradient is computed where the input is not zero; else from the list of the output's
                    * gradient */
-    bool outputs; /* the weights' gradient comes from the list of the output's gradient; else from that of the input */
+    bool outputs; /* the weights' gradient uses the list of the output's gradient; false: the input's list */
 } tutti_sparse_state;
 
 /* Rows of samples in a tile. */

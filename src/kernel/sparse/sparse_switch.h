@@ -10,9 +10,9 @@
 
 #include "../kernel.h"
 
-/* Puts k into a switch beside a second kernel that skips zeros. Leaves k as it is if that is not possible: its op is no
- * convolution, no ReLU made its input and not only max pools read its output, it is not in f32, or it keeps something
- * between its passes. */
+/* Puts k into a switch beside a second kernel that skips zeros. This is done in training for f32 convolutions that keep
+ * nothing between their passes, if a ReLU made the input or if only max pools read the output. Any other k is left as
+ * it is. */
 void tutti_sparse_switch_around(const tutti_kernel_request *r, tutti_kernel *k);
 bool tutti_sparse_is_switch(const tutti_kernel *k);
 

@@ -165,7 +165,7 @@ static void turn_weights(void *arg, int64_t begin, int64_t end, int thread)
 /* --- tiles --- */
 
 typedef struct {
-    int64_t sample, y, x; /* position of the first output */
+    int64_t sample, y, x; /* sample, row and column of the tile's first output */
 } tile;
 
 static tile tile_at(const passage *p, int64_t i)

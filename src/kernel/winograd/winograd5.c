@@ -134,7 +134,7 @@ static tutti_winograd_plane plane_of(const tutti_blocks *b, const float *memory,
 }
 
 typedef struct {
-    int64_t sample, y, x; /* position of the first output */
+    int64_t sample, y, x; /* sample, row and column of the tile's first output */
 } tile;
 
 /* Returns tile i of the current block. */

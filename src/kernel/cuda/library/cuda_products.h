@@ -43,7 +43,7 @@ typedef struct {
     int64_t groups, filters, filled_filters; /* number of groups; the other numbers are those of one group */
     int64_t channels, filled_channels, window;
     bool is_last; /* channels lie last in the parameter */
-    bool rows;    /* the library's form is row-major: nothing is filled up */
+    bool rows;    /* the library's form is row-major, without padding */
 } tutti_cuda_weights;
 
 /* Returns how many numbers the weights have in the library's form. */
