@@ -159,7 +159,7 @@ tutti_status tutti_tensorboard_write(tutti_tensorboard *t, int64_t step, const t
                                      tutti_failure *err);
 void tutti_tensorboard_close(tutti_tensorboard *t); /* NULL is accepted */
 
-/* Append single records; pure. wall_s: seconds since 1970. */
+/* Append one record of an event file to *out; pure functions. wall_s: seconds since 1970. */
 void tutti_event_version(double wall_s, tutti_strbuf *out); /* appends the first record of every file */
 /* appends a record: points from this step on are void */
 void tutti_event_restart(double wall_s, int64_t first_step, tutti_strbuf *out);

@@ -35,8 +35,8 @@ void tutti_page_element(tutti_page *p, const char *tag, const char *format, ...)
 /* Appends n names with their colours (NULL: 0, 1, ..), as squares, or with `lines` as the lines of bands. */
 void tutti_page_legend(tutti_page *p, const char *const *names, const int *colours, int n, bool lines);
 
-/* Opens a table under a title (NULL = none). heads: the names of the columns, separated by |. A column holds numbers;
- * if its name begins with < it holds words, with << many words. */
+/* Opens a table under a title (NULL = none). heads: the names of the columns, separated by |. A column whose name
+ * begins with < holds words, with << many words; any other column holds numbers. */
 void tutti_page_table(tutti_page *p, const char *title, const char *heads);
 void tutti_page_table_end(tutti_page *p);
 void tutti_page_row(tutti_page *p); /* opens the next row */

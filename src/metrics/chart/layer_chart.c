@@ -15,8 +15,7 @@ enum { FORWARD, BACKWARD, COMM };
 typedef struct {
     tutti_layer_cost rows[MOST_ROWS + 1];
     int nrows; /* number of rows, including the row for other layers */
-    /* the last row is for all other layers; its bar is cut if it is longer than the rest, or their sum would set the
-     * scale */
+    /* the last row is for all other layers; its bar is cut if it is the longest, so that it does not set the scale */
     bool has_others;
     double total_us;
     double us_per_px;
