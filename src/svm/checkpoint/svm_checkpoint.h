@@ -25,8 +25,8 @@ void tutti_svm_checkpoint_close(tutti_svm_context *context);
 /* Collective. Solves a problem, or reads its solution from the file if the file has it. */
 tutti_status tutti_svm_checkpoint_solve(tutti_svm_context *context, const tutti_svm_problem *problem, double *alpha,
                                         tutti_svm_pair_result *result, tutti_failure *err);
-/* Called before and after the folds of a sigmoid. begin returns true if the file has the sigmoid; then `end` is not
- * called. */
+/* Called before and after the folds of a sigmoid. `begin` returns true if the file holds the sigmoid's a and b: then
+ * the folds and `end` are left out. `end` saves them. */
 bool tutti_svm_checkpoint_begin_sigmoid(tutti_svm_context *context, double *a, double *b);
 void tutti_svm_checkpoint_end_sigmoid(tutti_svm_context *context, double a, double b);
 

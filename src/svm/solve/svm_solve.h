@@ -26,7 +26,7 @@ void tutti_svm_context_destroy(tutti_svm_context *context);
 const tutti_svm_kernel *tutti_svm_context_kernel(const tutti_svm_context *context);
 
 typedef struct {
-    int64_t n;          /* own samples of this problem */
+    int64_t n;          /* number of samples of this problem on this rank */
     const int32_t *row; /* [n] rows of the data, ascending */
     const int8_t *y;    /* [n] class of each sample, +1 or -1 */
     double cost_positive, cost_negative;

@@ -28,7 +28,7 @@ typedef struct {
     double *alpha;
     double *gamma; /* y_i G_i for each position; out of date for dropped samples */
 
-    /* the working set, equal on all ranks; slot by slot */
+    /* the working set, equal on all ranks: nmembers slots, one for each member, with its number, alpha and gamma */
     int nmembers;
     int next; /* the slot of the oldest member; the others follow cyclically by age */
     int64_t *member;
@@ -47,7 +47,7 @@ typedef struct {
 
     /* the following arrays are derived from the fields above */
     uint8_t *sides;    /* bits TUTTI_SVM_UP and so on, by position */
-    int64_t *position; /* position of each own sample */
+    int64_t *position; /* [n] position of each own sample; the inverse of `sample` */
 } tutti_svm_state;
 
 #endif

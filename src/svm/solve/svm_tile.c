@@ -232,7 +232,7 @@ static double error_of(const tutti_svm_kernel *kernel, double unit, double large
 tutti_svm_precision tutti_svm_precision_for(const tutti_svm_kernel *kernel, double eps, double largest_square)
 {
     const double error = error_of(kernel, ldexp(1, -24), largest_square);
-    return eps >= 1e-5 && error <= 1e-6 ? TUTTI_SVM_F32 : TUTTI_SVM_F64; /* if the error is NaN: f64 */
+    return eps >= 1e-5 && error <= 1e-6 ? TUTTI_SVM_F32 : TUTTI_SVM_F64; /* f64 also if error is NaN */
 }
 
 double tutti_svm_kernel_error(const tutti_svm_kernel *kernel, const tutti_svm_data *data)
