@@ -79,7 +79,8 @@ typedef struct {
     int64_t hybrid_bytes;  /* algorithm "hybrid": exchanges of this size or more are large */
     /* for algorithms that are bound to a topology; NULL = none; must outlive the plan */
     const struct tutti_topology *topology;
-    /* merge neighbours up to this size; 0 = one exchange for each parameter; or a rule as above */
+    /* neighbouring parameters are merged into buckets up to this size; 0 = one exchange for each parameter; or a
+     * TUTTI_BUCKET_... */
     int64_t bucket_bytes;
     /* for TUTTI_BUCKET_CUT: how many exchanged parameters each bucket has, in exchange order (copied) */
     tutti_reals cut;
@@ -451,8 +452,8 @@ int tutti_plan_roots(int slots, int nranks, int rank, tutti_slot_run out[TUTTI_M
  * If ranks take steps of their own, the order of their visits is unknown, so the proof covers any two visits. It shows
  * that a common memory is touched only in visits, that visits are not nested, and that no visit waits for anything. So
  * a rank that is let in alone stays alone and leaves. In rank order all ranks must visit equally often. A worker of
- * another host and the part that serves it are proved together: they take turns, and the worker takes along what its
- * visit has made of what it brought. */
+ * another host and the part that serves it are proved together: they take turns, and the worker takes back the elements
+ * that it brought, as its visit has changed them. */
 tutti_status tutti_plan_check(const tutti_plan *p, tutti_failure *err);
 /* Works as tutti_plan_check. headway, which may be NULL, gets a report now and then, without counts, that the proof is
  * still running. */

@@ -241,7 +241,7 @@ tutti_status tutti_plan_take_schedule(const tutti_plan *p, const tutti_builder_r
     if (found) return TUTTI_OK;
     const tutti_status st = tutti_plan_make_schedule(p, r, members, nmembers, out, err);
     if (st || !shelf) return st;
-    own.request.algorithm = NULL; /* the text belongs to the caller */
+    own.request.algorithm = NULL; /* the text belongs to the caller, so no pointer to it is kept */
     own.made = *out;
     own.members = members ? tutti_alloc(sizeof *members * (size_t)(nmembers + 1)) : NULL;
     if (members) memcpy(own.members, members, sizeof *members * (size_t)nmembers);

@@ -15,8 +15,8 @@ static int gradients_of(const tutti_plan *p, const tutti_action *a)
     return tutti_plan_gradient_memory(p, p->order[tutti_plan_bucket_at(p, a->bucket)->first_param]);
 }
 
-/* Returns the n-th of the memories that a place of a flow means (several only for states); its `memory` is -1 if there
- * is no n-th. */
+/* Returns the n-th memory that a place of a flow means. Only a place of states means several. The result's `memory` is
+ * -1 if there is no n-th one. */
 static place place_of(const tutti_plan *p, const tutti_action *a, tutti_action_place at, int n)
 {
     const bool normed = p->config.norms == TUTTI_NORMS_OF_TENSORS;

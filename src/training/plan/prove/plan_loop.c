@@ -256,7 +256,7 @@ static verdict_path find_verdict(const tutti_plan *p, const tutti_loop *l, int v
     verdict_path v = {verdict, -1, -1};
     for (int i = 0; i < l->nactions; i++) {
         const tutti_action *a = &l->actions[i];
-        if (tutti_action_looks(a) && a->to == verdict) v.asked = v.known = i; /* here each rank decides for itself */
+        if (tutti_action_looks(a) && a->to == verdict) v.asked = v.known = i; /* without exchange: each rank decides */
         if (a->exchange < 0 || p->exchanges[a->exchange].out.memory != verdict) continue;
         v.flag = p->exchanges[a->exchange].in.memory;
         if (tutti_action_starts(a)) v.asked = i;

@@ -28,10 +28,8 @@ typedef struct {
 tutti_status tutti_shared_create(tutti_group *group, const tutti_device *device, const tutti_plan *plan, bool saves,
                                  tutti_shared *out, tutti_failure *err);
 void tutti_shared_destroy(tutti_shared *s);
-float *tutti_shared_vector(const tutti_shared *s, int memory, int copy); /* returns a copy's address; the memory holds
-                                                                          * f32 */
-int64_t *tutti_shared_numbers(const tutti_shared *s, int memory);        /* returns the memory's address; it holds
-                                                                          * i64 */
+float *tutti_shared_vector(const tutti_shared *s, int memory, int copy); /* returns a copy's address (f32) */
+int64_t *tutti_shared_numbers(const tutti_shared *s, int memory);        /* returns the memory's address (i64) */
 /* returns the memory that tutti_plan_find_memory finds */
 float *tutti_shared_of_role(const tutti_shared *s, tutti_memory_role role, int n);
 void tutti_shared_start(tutti_shared *s, int exchange, unsigned when);

@@ -31,7 +31,7 @@
 
 /* Rate and decay of one parameter. */
 typedef struct {
-    double rate, decay; /* rate: a factor of the run's rate */
+    double rate, decay; /* factor of the run's rate; weight decay */
 } tutti_param_group;
 
 /* The batch of the next step, which is being brought to the device (ahead.c). */
@@ -65,7 +65,7 @@ typedef struct {
     tutti_staging staging;
     tutti_loader *loader;
     tutti_ahead ahead;
-    tutti_beside *beside;    /* NULL = nothing is done beside the steps */
+    tutti_beside *beside;    /* the parts of the loop TUTTI_EACH_END; NULL = there are none */
     tutti_replaced replaced; /* training samples of this rank that were replaced */
     int64_t step;            /* steps done */
     double last_loss;

@@ -19,7 +19,7 @@ struct tutti_tracing;
 
 typedef struct {
     const tutti_stepping *run;      /* the run that is reported */
-    tutti_writing *writing;         /* the checkpoint that is written beside the training; NULL = none ever is */
+    tutti_writing *writing;         /* the checkpoint that is written beside the training; NULL: the run has none */
     tutti_metrics *metrics;         /* the file metrics.jsonl; NULL except on rank 0 of a run with a folder */
     tutti_tensorboard *tensorboard; /* TensorBoard's event files; NULL = off */
     struct tutti_tracing *tracing;  /* traces of steps; NULL = off */

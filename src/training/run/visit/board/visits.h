@@ -110,7 +110,7 @@ enum { TUTTI_STALENESS_BINS = 17 }; /* number of bins of staleness; the last bin
 typedef struct {
     int64_t nvisits, sum, most;
     int64_t bin[TUTTI_STALENESS_BINS];
-    int64_t nlost; /* changes of buckets that another rank changed meanwhile: at least this many were lost */
+    int64_t nlost; /* least number of updates that were lost because another rank wrote the bucket meanwhile */
     /* sums over ranks: visits of workers of other hosts, and bytes that were sent for them */
     int64_t nserved, moved_bytes;
 } tutti_staleness;

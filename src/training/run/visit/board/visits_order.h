@@ -15,7 +15,8 @@ typedef struct {
     uint64_t plan_hash;
     int64_t first_share;
     int64_t nshares, nvisits, nstops;
-    /* ranks: for each share from the first on; for each visit, in the order in which visits began */
+    /* shares: the rank that took each share, from the first on; visits: the rank of each visit, in the order in which
+     * they began */
     int32_t *shares, *visits;
     int64_t *stops; /* steps at which all ranks met, ascending */
     int64_t lost;   /* a rank that died on the way, -1 = none; a record with a death cannot be followed */
