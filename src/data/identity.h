@@ -40,7 +40,7 @@ tutti_status tutti_data_identity_parse(const char *text, tutti_data_identity *ou
 
 /* The parts of an identity that are compared. */
 enum {
-    TUTTI_IDENTITY_CLASSES = 1, /* names, if both have names; else their number */
+    TUTTI_IDENTITY_CLASSES = 1, /* names of the classes, if both sets have names; else the number of classes */
     TUTTI_IDENTITY_TRAIN = 2,
     TUTTI_IDENTITY_TEST = 4,
     TUTTI_IDENTITY_NORMAL = 8, /* mean and std */
