@@ -62,7 +62,7 @@ typedef struct {
 enum { TUTTI_DEVICE_HANDLE = 64 }; /* bytes of a handle by which another process opens memory */
 
 struct tutti_device {
-    const char *name;  /* "cpu" */
+    const char *name;  /* name, such as "cpu" */
     const char *about; /* description of the device, such as "NVIDIA H200"; NULL if there is nothing to add */
     tutti_device_kind kind;
     bool shares_host; /* true if calls and launches may touch all memory that the host may touch */

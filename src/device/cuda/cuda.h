@@ -28,7 +28,7 @@ tutti_cuda *tutti_cuda_of(const tutti_device *d); /* Returns the card of a devic
 
 /* The properties of a card. */
 typedef struct {
-    char name[96];                     /* "NVIDIA H200" */
+    char name[96];                     /* name, such as "NVIDIA H200" */
     int number, major, minor;          /* capability 9.0: major 9, minor 0 */
     int multiprocessors, shared_bytes; /* multiprocessors; the most shared memory that a block can ask for */
     int64_t memory_bytes, l2_bytes;

@@ -105,7 +105,7 @@ static bool open_in_each(search *s, const char *folders)
 
 static bool open_in_python(search *s, const char *prefix)
 {
-    static const char *const folders[] = {"cu1*", "*"}; /* of CUDA 13's packages; of older ones and cuDNN's */
+    static const char *const folders[] = {"cu1*", "*"}; /* CUDA 13's packages; older ones and cuDNN */
     char folder[PATH_BYTES];
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
         snprintf(folder, sizeof folder, "%.400s/lib/python3*/site-packages/nvidia/%s/lib", prefix, folders[i]);
