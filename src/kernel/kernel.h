@@ -3,16 +3,17 @@
  *
  * Two tables. The *ops table* (op_table.c, one file an op: op_conv.c, ...) says what an op is: its attributes, shape
  * rule, parameters and cost; its reference kernel, plain C, lives in the same file. The *candidates* (candidate.h) are
- * what can compute an op's passes at given shapes, and the chooser takes one for each pass. A new op = one file + one
- * row; a faster kernel for it = one file + one row, where it pays.
+ * the rows that can compute an op's passes at given shapes; the chooser takes one for each pass. A new op = one file +
+ * one row; a faster kernel for it = one file + one row.
  *
- * Everything checkable is checked at create; running a kernel allocates nothing and cannot fail.
+ * All checks are made when a kernel is created; running it allocates nothing and cannot fail.
  *
- * LAYOUT. A kernel is created from the descriptions of its inputs and answers with that of its output: convolutions
- * choose its memory order by a rule (order_rule.h), other kernels take over that of their first input; the gradient of
- * a value has the layout and the dtype of the value. layout NULL = row-major. Parameters and their gradients are f32
- * (they live in exchanged regions) in an order that the kernel chooses when it trains: the sum and the update are
- * elementwise and do not care. Padding of a parameter's order holds zeros, and its gradient there is zero.
+ * LAYOUT. A kernel is created from the descriptions of its inputs and fills in the description of its output.
+ * Convolutions choose the output's memory order by a rule (order_rule.h); other kernels take the order of their first
+ * input. The gradient of a value has the layout and the dtype of the value. layout NULL = row-major. Parameters and
+ * their gradients are f32 (they live in exchanged regions) in an order that the kernel chooses when it trains: sums of
+ * gradients and updates work element by element, so they need not know the order. Padding of a parameter's order holds
+ * zeros, and its gradient there is zero.
  *
  * Threads: tables are shared; a kernel is owner (it may keep scratch). An engine may use `nthreads` threads of its
  * own. */

@@ -86,7 +86,7 @@ typedef struct {
 
 typedef struct {
     grown_sample *samples;
-    grown_sample *room; /* scratch memory for as many samples */
+    grown_sample *room; /* scratch memory, as large as `samples` */
     int nfeatures, nways;
     tutti_choice_tree *tree;
 } grower;

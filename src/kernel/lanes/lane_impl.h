@@ -144,7 +144,8 @@ typedef struct {
     void *out;
     float *dweights, *din; /* both are added to; dweights: (kernel, taps, out_channels); din: in the order of `in` */
 } tutti_conv_call;
-/* The least out_width, the least kernel * channels, and, in the input's gradient, the least out_height. */
+/* The convolution loops need at least this out_width, this kernel * channels and, in the input's gradient, this
+ * out_height. */
 enum { TUTTI_CONV_WIDTH = 8, TUTTI_CONV_TAPS = 5, TUTTI_CONV_HEIGHT = 4 };
 typedef void tutti_conv_loop(const tutti_conv_call *c);
 

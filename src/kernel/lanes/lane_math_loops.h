@@ -47,8 +47,7 @@ INLINE vector logarithm2(vector x)
 {
     static const float c[] = {
         1.44269500f,   -0.721347199f, 0.480910280f,  -0.360716258f, 0.287939081f,
-        -0.238675804f, 0.215212517f,  -0.208933058f, 0.129262637f}; /* of log2(1 + t) / t, for 1 + t within sqrt(2) of
-                                                                     * 1 */
+        -0.238675804f, 0.215212517f,  -0.208933058f, 0.129262637f}; /* coefficients of log2(1 + t) / t */
     const words raw = (words)x - 0x3f3504f3u;                       /* 0x3f3504f3: bits of sqrt(1/2) */
     typedef int32_t signed_words __attribute__((vector_size(sizeof(words))));
     const signed_words exponent = (signed_words)raw >> 23;

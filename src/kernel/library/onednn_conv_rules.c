@@ -11,7 +11,7 @@
 enum {
     LEAST_WIDTH = 16, /* least lanes of a vector for most inputs: narrower vectors waste little and have half the
                        * registers */
-    FEW_INPUTS = 16,  /* with narrower vectors our loops pay up to this number of input channels */
+    FEW_INPUTS = 16,  /* with narrower vectors our loops are used up to this number of input channels */
     MOST_VECTORS = 3, /* the most vectors with which all sums of a position stay in registers */
     MOST_INPUTS = 128,
     MOST_STRIDE = 2,

@@ -145,8 +145,8 @@ void tutti_onednn_add_own(tutti_onednn_state *s, tutti_onednn_pass *pass, tutti_
                           const tutti_onednn_windows *w);
 size_t tutti_onednn_take(tutti_onednn_pass *pass, size_t nbytes);
 /* Adds the passes of a convolution or an inner product (onednn_product.c): the forward primitive, and gradients by
- * tutti_onednn_add. in and out lie as s says; weights and bias are the orders in which those lie in the regions; bias
- * is NULL if there is none. */
+ * tutti_onednn_add. The orders of in and out are those of s. weights, bias: orders of weights and bias in the regions;
+ * bias NULL: there is none. */
 void tutti_onednn_add_product(tutti_onednn_state *s, const_dnnl_memory_desc_t weights, const_dnnl_memory_desc_t bias);
 void tutti_onednn_add_weight_gradient(tutti_onednn_state *s, dnnl_primitive_desc_t taken,
                                       const_dnnl_memory_desc_t weights, const_dnnl_memory_desc_t bias);
@@ -161,7 +161,7 @@ bool tutti_onednn_sums_bias(tutti_kernel *k); /* True if a step of our own sums 
 void tutti_onednn_add_bias_sum(tutti_kernel *k);
 /* Add steps of convolutions whose channels lie innermost, in place of the library's primitives (onednn_conv_lanes.c):
  * f32 and bf16 by loops in lanes, gradients of bf16 weights by tiles of AMX. Forward steps include the bias and a
- * merged ReLU, and those of weights include the bias' gradient. weights: the order in which those lie in the
+ * merged ReLU; steps of the weights' gradient include the bias' gradient. weights: the order of the weights in the
  * regions. */
 void tutti_onednn_add_lane_product(tutti_kernel *k, const_dnnl_memory_desc_t weights);
 void tutti_onednn_add_lane_gradient(tutti_kernel *k, const_dnnl_memory_desc_t weights);

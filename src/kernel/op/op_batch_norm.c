@@ -5,9 +5,10 @@
  *   training    x^ = (in - mean) / sqrt(variance + eps), out = weight * x^ + bias; variance divides by n
  *   evaluation  the same with the running mean and variance
  *
- * The running ones are parameters of kind statistic: forward in training writes the batch's mean and its variance
- * divided by n - 1 as their "gradients", the update mixes them in. A batch is what one call sees (ghost batch norm:
- * Hoffer et al., NeurIPS 2017). saved: mean and 1 / sqrt(variance + eps) of each channel, float. Sums in double. */
+ * The running mean and variance are parameters of kind statistic: forward in training writes the batch's mean and its
+ * variance divided by n - 1 as their "gradients", which the update mixes into them. A batch is what one call sees
+ * (ghost batch norm: Hoffer et al., NeurIPS 2017). saved: mean and 1 / sqrt(variance + eps) of each channel, float.
+ * Sums in double. */
 #include <math.h>
 
 #include "../kernel_impl.h"

@@ -8,8 +8,8 @@
  * With groups the channels of input and output are cut into as many parts, and part g of the output sees part g of the
  * input alone: c runs over C / groups channels (Krizhevsky et al., NeurIPS 2012).
  *
- * The reference keeps to this sum; where an index falls into the padding the term is left out. Gradients sum in double,
- * because they add up batch * H' * W' terms. */
+ * The reference adds up these terms in this order; terms whose index falls into the padding are left out. Gradients sum
+ * in double, because they add up batch * H' * W' terms. */
 #include <math.h>
 #include <string.h>
 

@@ -49,7 +49,7 @@ typedef struct tutti_tune_file {
     int nentries;
     tutti_tune_tree tree[TUTTI_TUNE_TREES];
     int ntrees;
-    uint64_t checksum; /* checksum of its text: files with the same text have the same */
+    uint64_t checksum; /* checksum of the file's text */
     tutti_arena arena; /* memory of the words */
 } tutti_tune_file;
 

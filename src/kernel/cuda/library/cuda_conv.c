@@ -34,7 +34,7 @@ typedef struct {
     bool copies_in, copies_out, copies_weights; /* inputs, outputs, weights must be copied, because they do not have the
                                                  * library's form */
     tutti_layout out_layout, weights_layout;
-    size_t at_in, at_weights, at_out, at_columns, at_workspace; /* offsets in scratch of the pieces that these name */
+    size_t at_in, at_weights, at_out, at_columns, at_workspace; /* offsets in scratch of the pieces in their names */
 } conv;
 
 /* ---- create ---- */
