@@ -144,7 +144,7 @@ bool tutti_run_lines_end_at(const char *path, int64_t step);
 
 typedef struct {
     const char *tag; /* name of the number: "train/loss" */
-    double value;    /* stored as a float */
+    double value;    /* the number; files store it as a float */
 } tutti_scalar;
 
 typedef struct tutti_tensorboard tutti_tensorboard;

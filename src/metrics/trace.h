@@ -61,8 +61,9 @@ typedef struct {
 typedef struct {
     tutti_layer_cost *layers;
     int nlayers;
-    double update_s_per_element, load_s_per_sample; /* NaN = not given */
-    char rule[16];                                  /* "" = not given */
+    double update_s_per_element, load_s_per_sample; /* seconds to update an element, to load a sample; NaN = not
+                                                     * given */
+    char rule[16];                                  /* name of the update rule; "" = not given */
     tutti_step_spread spread;
     double read_us, copy_us; /* sums over all rows, for one step; 0 if the columns are missing */
     tutti_arena arena;       /* owns the memory of rows and names */
