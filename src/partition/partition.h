@@ -37,7 +37,7 @@ typedef struct {
     tutti_core_set nodes;   /* NUMA nodes nearest to these hardware threads */
     int ncores, nthreads;
     int domain;     /* number of the memory domain that the group belongs to */
-    char cache[64]; /* "L3 0 (32.0 MiB)", "part of L3 0 (32.0 MiB)", "L3 0-1 (64.0 MiB)" */
+    char cache[64]; /* the group's cache in words: "L3 0 (32.0 MiB)", "part of L3 0 (32.0 MiB)", "L3 0-1 (64.0 MiB)" */
 } tutti_core_group;
 
 typedef struct {
