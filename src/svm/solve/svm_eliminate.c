@@ -122,7 +122,7 @@ int64_t tutti_svm_first_elimination(const tutti_svm_elimination *rule, int64_t t
 
 /* --- dropping samples --- */
 
-enum { FEW = 16 }; /* if fewer than one active sample in FEW could be dropped, moving the others does not pay */
+enum { FEW = 16 }; /* samples are dropped if at least one active sample in FEW can be: else moving costs more */
 
 static bool cannot_matter(const tutti_svm_solver *s, int64_t k)
 {

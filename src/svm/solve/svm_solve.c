@@ -9,9 +9,10 @@
 #include "../checkpoint/svm_checkpoint.h"
 
 /* A round ends when the gap within the working set is this part of the whole gap. Measured by kernel values on a9a (-c
- * 10 -g 0.1, the default rule): with 0.3, and three quarters of the set kept from round to round, 2.6 10^9 and 160,000
- * pairs. With half of the set kept: 2.7 10^9, and twice as many in the set's matrix, which every rank computes. 0.15
- * takes a third more pairs, 0.5 twice the rounds. Sets of 512, 1024, 2048 members take 3.2, 2.7, 2.5 10^9. */
+ * 10 -g 0.1, the default rule): with 0.3, and three quarters of the set kept from round to round, 2.6 10^9 values and
+ * 160,000 pairs moved. With half of the set kept: 2.7 10^9, and twice as many in the set's matrix, which every rank
+ * computes. 0.15 takes a third more pairs, 0.5 twice the rounds. Sets of 512, 1024, 2048 members take 3.2, 2.7, 2.5
+ * 10^9 values. */
 static const double UNTIL = 0.3;
 enum {
     MOST_STALLED = 8,
