@@ -20,7 +20,7 @@ typedef struct {
     int nout;
     const uint16_t *const *inputs;
     int nin;
-    const uint8_t *folds; /* NULL means left to right */
+    const uint8_t *folds; /* order of the sum, postfix; NULL: left to right */
     float *stack;
     int64_t n;
     bool stream;

@@ -18,7 +18,7 @@ typedef struct {
     int nout;
     const float *const *inputs;
     int nin;
-    const uint8_t *folds; /* NULL means left to right */
+    const uint8_t *folds; /* order of the sum, postfix; NULL: left to right */
     float *stack;         /* scratch; tutti_elementwise_reduce sets it itself */
     int64_t n;
     bool stream;

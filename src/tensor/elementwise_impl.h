@@ -13,7 +13,7 @@
 enum { TUTTI_ELEMENTWISE_STACK = 32 }; /* the most pending sums for which an expression needs no heap memory */
 /* Returns the most values that an expression keeps waiting, its newest one included. folds NULL: left to right. */
 int tutti_folds_depth(const uint8_t *folds, int nin);
-bool tutti_folds_left_to_right(const uint8_t *folds, int nin); /* folds must not be NULL */
+bool tutti_folds_left_to_right(const uint8_t *folds, int nin); /* true if `folds` sums left to right; not NULL */
 
 /* The most floats that a row computes at once; the stack is that wide. */
 enum { TUTTI_ELEMENTWISE_BLOCK = 64 };
