@@ -14,7 +14,7 @@ static const char momentum_name[] = "outer-momentum";
 
 typedef struct {
     tutti_method_handles shared;
-    int centre, momentum; /* indices of the memories that these name */
+    int centre, momentum; /* indices of the memories: the centre, the outer rule's momentum */
     int means;            /* number of the first exchange that averages the weights */
 } handles;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* say.c: says in ten words how a plan's ranks exchange: what is sent, how often, by which algorithms, in which types.
- * All of it is read from the plan's exchanges, so that a key of the job that changes these changes the line too. The
- * row gives only its name and whether it is plain. */
+ * All of it is read from the plan's exchanges, so that a key of the job that changes these changes the line too. Only
+ * the name, and whether the method is plain (is_plain), come from the method's row. */
 #include <string.h>
 
 #include "method.h"

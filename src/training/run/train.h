@@ -78,10 +78,10 @@ typedef struct {
     tutti_update update;
     /* patterns of parameters alternate with numbers: factors of the rate, and decays that replace update's */
     tutti_texts group_rates, group_decays;
-    tutti_centre centre;         /* for methods with a centre */
+    tutti_centre centre;         /* numbers of the centre, for methods with one */
     tutti_loss_scale loss_scale; /* a dynamic scale needs a plan with only_finite */
     uint64_t seed;
-    tutti_init_config init; /* used if nothing is resumed */
+    tutti_init_config init; /* where a run's first weights come from; not used if it resumes */
     int64_t nsteps, steps_per_epoch;
     double eval_every_epochs;       /* epochs between two tests; 0 = only at the end */
     int64_t eval_points;            /* fewest tests of a run; 0 = as eval_every_epochs gives */

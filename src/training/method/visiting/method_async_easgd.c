@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method_async_easgd.c: the method async-easgd: asynchronous EASGD: like the original, but workers visit in order of
- * arrival (You, Buluc and Demmel 2017). */
+/* method_async_easgd.c: the method async-easgd: asynchronous EASGD: like easgd, but workers visit in order of arrival
+ * (You, Buluc and Demmel 2017). */
 #include "method_visiting.h"
 
 static const tutti_visiting way = {.admission = TUTTI_ADMIT_BY_ARRIVAL, .is_plain = true};

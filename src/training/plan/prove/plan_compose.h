@@ -152,7 +152,7 @@ tutti_status tutti_composition_unroll(const tutti_composition *c, int rank, tutt
                                       tutti_failure *err);
 
 /* Returns how many input buffers a rank has. A rank's buffers are, in this order: inputs (one for each slot), result,
- * `seen`, what is known of the group that shares layers, the copies of all memories, scratch of exchanges. */
+ * `seen`, the leaves of the group's members (split layers), the copies of all memories, scratch of exchanges. */
 int tutti_composition_nslots(const tutti_composition *c, int rank);
 static inline int tutti_composition_copy(const tutti_composition *c, int rank, int memory, int copy)
 {

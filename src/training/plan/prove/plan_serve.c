@@ -4,9 +4,9 @@
  * A worker and its part are two sequences that meet in two exchanges, and nowhere else. A part touches nothing that
  * another part or another loop touches, except the common memories, which it touches in a visit (plan_visits.c). So
  * each pair is proved by itself, as a plan of two ranks: rank 0 with only this part, rank 1 with the worker's loop.
- * Over two consecutive periods no two accesses race and no wait is endless. The worker takes along what the part has
- * made of the vector that the worker brought in the same steps, not in earlier steps. No race would show whether the
- * data went to the centre and back, bucket by bucket; this file checks it.
+ * Over two consecutive periods no two accesses race and no wait is endless. The worker takes back the vector that it
+ * has brought in the same steps, not in earlier ones, as the part has changed it. No race would show whether the data
+ * went to the centre and back, bucket by bucket; this file checks it.
  *
  * Micro-batches are folded into the first before anything is brought, so the pair has only the first. */
 #include <stdlib.h>

@@ -32,7 +32,7 @@ struct tutti_evaluator {
     void *stop_arg;
     tutti_headway headway;
     int64_t wanted;                 /* number of samples that the current run tests */
-    tutti_answer_listener listener; /* take may be NULL */
+    tutti_answer_listener listener; /* gets the answers; its `take` may be NULL */
     float *probability;             /* probabilities for one block, if there is a listener */
     tutti_relus relus;
     int64_t *zeros, *counted; /* per ReLU: zeros: zeros of the current run, in the device's memory; counted: zeros of

@@ -3,11 +3,11 @@
  *
  * Once in each local step the worker asks which share it may begin (visitor.h). Its stand-in looks on the board for it,
  * waits for its pace, and answers. If the step ends a period, the stand-in takes what the worker brings, visits, and
- * gives back the result, before it looks at the next ask, which may have arrived by then: so a share has been played
- * when the next one begins, whenever that was asked for. The stand-in sleeps until something has come, however long
- * that takes: a rank that waits for a missing worker has a deadline, and names that worker. When a share may not begin,
- * the worker goes to where all meet, and its stand-in rests until the next stop is opened; so nothing is in flight at a
- * stop.
+ * gives back the result, before it looks at the next ask, which may have arrived by then: so a share has always been
+ * played before the next one begins, even if the ask for the next one came early. The stand-in sleeps until something
+ * has come, however long that takes: a rank that waits for a missing worker has a deadline, and names that worker. When
+ * a share may not begin, the worker goes to where all meet, and its stand-in rests until the next stop is opened; so
+ * nothing is in flight at a stop.
  *
  * When its worker is gone, a stand-in completes a change of the centre that it has begun, and then ends. Only then are
  * the worker's turns passed on, so that no two workers change the centre if they are to do it one at a time. An
