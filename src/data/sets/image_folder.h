@@ -54,7 +54,7 @@ void tutti_image_folder_path(const tutti_image_folder *f, int64_t picture, tutti
  * bare, without `path`. A folder that a link leads back to is not visited again. */
 tutti_status tutti_image_folder_walk(const char *path, bool bare, tutti_names *out, tutti_left_out *left,
                                      tutti_failure *err);
-/* Returns only the names of the classes. */
+/* Reads only the names of the classes. */
 tutti_status tutti_image_folder_classes(const char *path, tutti_names *out, tutti_failure *err);
 
 /* Reads a whole file of at most `most` bytes into *bytes, which grows as needed; the caller frees it. */
