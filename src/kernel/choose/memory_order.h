@@ -18,7 +18,7 @@ bool tutti_order_find(const char *name, tutti_order *out);
 tutti_order tutti_order_of(const tutti_value *v);
 /* Gives v, whose four dims and type are set, this order: sets its bytes, and fills in *layout as its layout. */
 void tutti_order_apply(tutti_order order, tutti_value *v, tutti_layout *layout);
-/* True if both put every element at the same place. */
+/* True if the orders of both values put every element at the same place. */
 bool tutti_order_same(const tutti_value *a, const tutti_value *b);
 
 typedef struct {
@@ -27,7 +27,7 @@ typedef struct {
     int64_t block_step, sample_step;               /* distances in elements, between blocks and between samples; two
                                                     * positions are `block` elements apart */
 } tutti_blocks;
-/* Returns false if v has none of these orders. */
+/* Describes v as blocks. Returns false if v has none of these orders. */
 bool tutti_blocks_of(const tutti_value *v, tutti_blocks *out);
 int64_t tutti_value_elements(const tutti_value *v); /* Returns the number of elements in memory, padding included. */
 

@@ -141,7 +141,7 @@ INLINE void sum_rows(const told *w, int64_t row, int64_t v, pair_at *find, kind 
                       times_plus(p[2].gradient, p[2].x, times(p[3].gradient, p[3].x))));
 }
 
-/* Sums are floats within a span and doubles across spans. */
+/* Adds the float sums of a span to the sums over all spans, which are doubles. */
 INLINE void add_to_doubles(const float *some, double *sum)
 {
     for (int64_t i = 0; i < UNIT; i += DOUBLES) store_doubles(sum + i, load_doubles(sum + i) + widen_floats(some + i));

@@ -110,7 +110,7 @@ static int64_t floats_of(const passage *p)
     return PRODUCTS * (p->block * (p->from_row + p->to_row) + p->from.channels * p->to_row);
 }
 
-/* Returns the larger need of the two directions. */
+/* Returns the bytes of scratch: those of the direction that needs more. */
 static size_t scratch_bytes(const tutti_winograd *w)
 {
     const passage there = passage_of(w, &w->in, &w->out, w->pad),

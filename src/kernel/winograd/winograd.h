@@ -41,11 +41,11 @@ typedef struct {
 typedef struct {
     int64_t kernel;
     const char *refusal;
-    /* Returns false if it does not take these channels or this order. */
+    /* Plans a convolution. Returns false if this size does not take these channels or this order. */
     bool (*plan)(const tutti_value *in, const tutti_value *out, int64_t pad, int nthreads, tutti_winograd *w);
     /* Fills in the order in which the passes read weights, whose elements are (o, i, y, x). */
     void (*weights_order)(const tutti_winograd *w, tutti_layout *to);
-    /* Returns the bytes that any of the passes needs. */
+    /* Returns the bytes of scratch that are enough for any pass. */
     size_t (*scratch)(const tutti_winograd *w);
     void (*forward)(const tutti_winograd *w, const float *in, const float *weights, const tutti_winograd_sum *sum,
                     void *scratch);
