@@ -28,8 +28,8 @@ typedef struct {
     double *gradient; /* [n] in and out: G_i = sum_j y_i y_j K_ij alpha_j - 1; gamma_i = y_i G_i */
 } tutti_svm_pairs;
 
-/* Runs the loop. *iterations becomes their number. K_ii + K_jj - 2 K_ij <= 0 counts as 1e-12. TUTTI_ERR_DATA if the
- * matrix holds NaN. */
+/* Runs the loop. *iterations becomes the number of iterations. K_ii + K_jj - 2 K_ij <= 0 counts as 1e-12.
+ * TUTTI_ERR_DATA if the matrix holds NaN. */
 tutti_status tutti_svm_pairs_run(const tutti_svm_pairs *p, int64_t *iterations, tutti_failure *err);
 
 #endif
