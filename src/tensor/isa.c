@@ -12,7 +12,7 @@
 
 static const char *const names[TUTTI_NISAS] = {"generic", "avx2", "avx512"};
 
-/* Returns TUTTI_NISAS if the text is missing or unknown. */
+/* Returns the set that the text names; TUTTI_NISAS if the text is missing or unknown. */
 static tutti_isa ceiling_of(const char *text)
 {
     tutti_isa isa = TUTTI_ISA_GENERIC;
