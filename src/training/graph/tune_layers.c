@@ -39,7 +39,7 @@ static double rounded(double seconds)
     return strtod(text, NULL);
 }
 
-/* Returns whether anything was measured. */
+/* Measures the candidates of a pass. Returns true if anything was measured. */
 static bool measure_pass(const tutti_graph *g, int l, tutti_kernel_pass pass, tutti_trial_memory *memory,
                          tutti_tune_file *f)
 {

@@ -35,7 +35,7 @@ static double sign_of(signs *s, int64_t element, int axis)
     return s->bits.word[2 * axis + at / 32] >> at % 32 & 1 ? 1 : -1;
 }
 
-/* Adds n elements; first: the number of the first one among all that are learned. */
+/* Adds n elements to the sums; first: the number of the first one among all that are learned. */
 static void add(sums *sum, const float *weights, const float *centre, int64_t n, int64_t first)
 {
     signs s = {.block = -1};

@@ -92,7 +92,7 @@ static bool take_lost(const cJSON *root, tutti_visits_order *o)
     return !item || take_number(item, o->nranks - 1, &o->lost);
 }
 
-/* Returns NULL, or the member that is missing or invalid. */
+/* Reads all members of the JSON object. Returns NULL, or the name of a member that is missing or invalid. */
 static const char *take_all(const cJSON *root, tutti_visits_order *o)
 {
     int64_t nranks;
