@@ -74,8 +74,8 @@ tutti_status tutti_comm_free(tutti_comm *comm, void *own, tutti_failure *err);
 /* Collective. Makes memory of the caller's own usable like memory of tutti_comm_alloc, without a copy. The nbytes at
  * addr must be a shared mapping (MAP_SHARED, read and write) of descriptor fd at byte `offset`: from memfd_create,
  * shm_open, a file, or a tensor of PyTorch in shared memory. addr and offset are multiples of a page. nbytes is the
- * same on all ranks; the other arguments may differ. All ranks refuse, with words, memory that is not one whole such
- * mapping or that overlaps memory of this communicator.
+ * same on all ranks; the other arguments may differ. All ranks fail with a message for memory that is not one whole
+ * such mapping or that overlaps memory of this communicator.
  *   - The memory stays the caller's. Keep it mapped, and the file no shorter, until tutti_comm_forget or _destroy. fd
  *     may be closed at once.
  *   - If somebody makes the file shorter all the same, any process that touches the lost part is killed (SIGBUS), on
@@ -105,8 +105,8 @@ typedef struct {
     int64_t count;
     const int64_t *counts; /* one count for each block; NULL: `count` for every block */
     tutti_dtype type;
-    tutti_operation op; /* a collective that reduces nothing uses it only to know what an element is (argmin, argmax:
-                         * pairs) */
+    tutti_operation op; /* for collectives that sum; the others use it only to know the bytes of an element (argmin,
+                         * argmax: a pair) */
     int root;
     const char *algorithm; /* NULL or "auto": the library chooses; else a row of `tutti coll list`, or a name given to
                             *                             tutti_comm_add_schedule */

@@ -24,10 +24,10 @@ typedef struct {
     int32_t root;
     int32_t slots;
     bool in_place;
-    bool sums_once; /* refuse algorithms in which a rank passes a partial sum on, except those that add the sums of all
-                     * groups in one step */
-    const struct tutti_topology *topology; /* for algorithms that are made for one topology; NULL: none; must outlive
-                                            * the schedule */
+    bool sums_once; /* refuse algorithms in which a rank adds to a partial sum and passes it on, except those that add
+                     * the sums of all groups in one step */
+    const struct tutti_topology *topology; /* the topology, for algorithms that are made for one; NULL: none. Must
+                                            * outlive the schedule */
     /* The compiler fills in these values for the algorithm; it ignores what the caller leaves here. */
     int32_t param[TUTTI_MAX_PARAMETERS];
     const void *prepared;

@@ -36,7 +36,7 @@ char *tutti_job_print(const tutti_job *job);
 /* A request that a run should end. Zero-initialise it; it is the caller's until the run has returned. Each run needs a
  * new one. */
 typedef struct {
-    int signal_number; /* 0 until a stop is asked for; only tutti_run_stop writes it */
+    int signal_number; /* the signal that asked for a stop; 0: none has yet; only tutti_run_stop writes it */
 } tutti_stop_wish;
 /* Asks the run of this process, and with it the runs of all its ranks, to end after the current step. The run writes a
  * checkpoint where it keeps a folder. Any thread or signal handler may call it (async-signal-safe). signal_number, 1 to
@@ -54,17 +54,18 @@ typedef struct {
     int port;            /* port on which rank 0 listens */
     int listener;        /* rank 0: a socket that listens on that port already, which the run closes; 0 or less: the run
                           * opens one */
-    uint64_t cookie;     /* number of the run: ranks that come to this port with another one are refused */
-    uint32_t epoch;      /* epoch of the group: it grows when ranks join again; 0 means 1. Ranks with another one are
+    uint64_t cookie;     /* number of the run: a rank that comes to this port with another number is refused */
+    uint32_t epoch;      /* epoch of the group: it grows when ranks join again; 0 means 1. A rank with another epoch is
                           * refused */
     int ncores;          /* cores of all ranks of this host together; 0: the union of their affinity masks */
     double deadline_s;   /* seconds that each wait for a peer may take; 0: the job's exchange.deadline_s */
     int lost;            /* in a later epoch than the first: the rank whose loss ended the epoch before; -1: unknown */
-    int64_t lost_ns;     /* ... and when it was lost, in nanoseconds of CLOCK_MONOTONIC; 0: unknown */
+    int64_t lost_ns;     /* in a later epoch: when rank `lost` was lost, in nanoseconds of CLOCK_MONOTONIC; 0:
+                          * unknown */
 } tutti_run_place;
 
-/* How a run goes on after ranks were lost. The program that starts the ranks starts new ones, and all of them form the
- * next epoch of the group. Without this, the first loss ends the run. */
+/* How a run continues after ranks were lost. The program that starts the ranks starts new ones, and all of them form
+ * the next epoch of the group. Without this, the first loss ends the run. */
 typedef struct {
     /* Called in the rank's thread when the current epoch is over because a rank was lost. culprit: that rank, -1:
      * unknown. Waits until the next epoch gathers, then fills port, listener, epoch, lost and lost_ns of *place.
@@ -82,91 +83,97 @@ typedef struct {
 /* Time that a rank loses on purpose, to show how a method copes with it. */
 typedef struct {
     double slowness;    /* the rank's computing takes longer by this factor; 0 or 1: not longer */
-    double stall_s;     /* the rank pauses once, for this number of seconds ... */
-    int64_t stall_step; /* ... after the rank's first step whose number is at least this */
+    double stall_s;     /* the rank pauses once, for this number of seconds, at the step that stall_step names */
+    int64_t stall_step; /* the pause comes after the rank's first step whose number is at least this */
 } tutti_run_handicap;
 
-/* Zero-initialised options run the place that the environment gives, or one rank alone, and keep nothing. Texts and
- * arrays are the caller's until the run has returned. Keys of the job say where weights come from and what is traced
- * (init.from, trace.steps). */
+/* With all options zero the call runs the rank that the environment names, or one rank alone, and writes no files.
+ * Texts and arrays are the caller's until the run has returned. Keys of the job say where weights come from and what is
+ * traced (init.from, trace.steps). */
 typedef struct {
     const char *dir; /* folder of results and checkpoints, seen by all ranks; the run makes it; NULL: nothing is kept or
                       * resumed */
-    bool fresh; /* true removes what `dir` holds of an earlier run; false goes on from the newest whole checkpoint */
+    bool fresh;      /* true removes the files of an earlier run in `dir`; false continues from the newest whole
+                 * checkpoint */
     const char *record,
         *replay; /* For methods whose workers visit a centre. `record` names a file that receives the order of visits;
                   * `replay` names a file whose order is followed. NULL: none. */
-    const char *pretend; /* a layer trace: kernels only wait for the times in it, and the run learns and saves nothing.
-                          * NULL: kernels compute */
-    const tutti_run_handicap *handicaps; /* one for each rank of the run; NULL: no rank loses time */
-    const tutti_run_place *place;   /* NULL: the environment says it (docs/launching.md), or this is one rank alone */
-    const tutti_run_epochs *epochs; /* NULL: the run ends when a rank is lost */
+    const char *pretend; /* file of a layer trace: kernels do not compute but wait for the times in it, and the run
+                          * learns and saves nothing. NULL: kernels compute */
+    const tutti_run_handicap *handicaps; /* array with an entry for each rank of the run; NULL: no rank loses time */
+    const tutti_run_place *place;   /* this rank's place; NULL: the environment has it (docs/launching.md), or this is
+                                     * one rank alone */
+    const tutti_run_epochs *epochs; /* how the run continues when a rank is lost; NULL: the run ends then */
     bool ranks_as_threads;          /* all ranks of the job are threads of this process; `place` is ignored */
-    int report_signal;     /* when any rank gets this signal, every rank reports where it is; all threads of the caller
-                            * block it. 0: none */
+    int report_signal;     /* a signal: when any rank gets it, every rank reports what it waits for; the caller blocks
+                            * the signal in all threads. 0: none */
     tutti_stop_wish *stop; /* asks for an orderly end; NULL: no such request is possible */
 } tutti_run_options;
 
-/* The kinds of events that a run tells. Only rank 0 tells an event, unless its comment says "every rank". */
+/* The kinds of events that a run reports. Only rank 0 reports an event, unless its comment says "every rank". */
 typedef enum {
-    TUTTI_RUN_FAILED, /* every rank that knows why the run failed, where possible before the other ranks hear of it;
-                       * text, status */
-    TUTTI_RUN_REPORT, /* every rank, when a wait lasts or report_signal came; text: for which rank it waits, or where it
-                       * is */
-    TUTTI_RUN_JOINED, /* every rank, once in each epoch of the group, when it has joined the others */
-    TUTTI_RUN_STOPPABLE, /* every rank, once in each epoch, when its first step is done: from then on a stop has
-                           * something to save */
-    TUTTI_RUN_DATA,      /* text: what was found in the data and left out, one line for each; may be empty */
-    TUTTI_RUN_PLAN,      /* text: lines that say what will be exchanged, how, and which rank is bound where */
-    TUTTI_RUN_PROVED,    /* text: how long the proof of the plan took, or that an earlier proof was kept */
-    TUTTI_RUN_INIT,      /* text: the saved weights that the run begins from */
-    TUTTI_RUN_BEGIN,     /* step: the step from which the run goes on; text: the arithmetic of its kernels, such as
-                           * "bf16 (AMX)" */
-    TUTTI_RUN_COPIES,    /* where lost ranks are replaced; text: what copies of the state cost, and what a loss costs */
-    TUTTI_RUN_RESTARTED, /* after the first step of a later epoch; text: from which step the run goes on, from what, and
-                           * how long that took */
-    TUTTI_RUN_STEP,      /* after each step: epoch, loss, lr; if is_logged, the means of the interval are new too */
-    TUTTI_RUN_TEST,      /* epoch, and accuracy and loss of the test */
+    TUTTI_RUN_FAILED, /* from every rank that knows why the run failed, where possible before the other ranks hear of
+                       * it; sets text and status */
+    TUTTI_RUN_REPORT, /* from every rank whose wait lasts long, or after report_signal; text: for which rank it waits,
+                       * or where it is */
+    TUTTI_RUN_JOINED, /* from every rank, once in each epoch of the group, when it has joined the others */
+    TUTTI_RUN_STOPPABLE,  /* from every rank, once in each epoch, when its first step is done: from then on a stop has
+                          * something to save */
+    TUTTI_RUN_DATA,       /* text: facts found in the data, and samples left out, one line for each; may be empty */
+    TUTTI_RUN_PLAN,       /* text: lines that say what will be exchanged, how, and which rank is bound where */
+    TUTTI_RUN_PROVED,     /* text: how long the proof of the plan took, or that an earlier proof was kept */
+    TUTTI_RUN_INIT,       /* text: the saved weights that the run begins from */
+    TUTTI_RUN_BEGIN,      /* step: the step from which the run continues; text: the arithmetic of its kernels, such as
+                          * "bf16 (AMX)" */
+    TUTTI_RUN_COPIES,     /* if lost ranks are replaced; text: how long copying the state takes, and what the loss of a
+                          * rank costs */
+    TUTTI_RUN_RESTARTED,  /* after the first step of a later epoch; text: the step from which the run continues, where
+                          * its state came from, and how long the restart took */
+    TUTTI_RUN_STEP,       /* after each step: epoch, loss, lr; if is_logged, also new means of speed and times */
+    TUTTI_RUN_TEST,       /* sets epoch, and accuracy and loss of the test */
     TUTTI_RUN_CHECKPOINT, /* text: path of the checkpoint */
     TUTTI_RUN_NOTE,       /* text: something that a person should know, such as a torn checkpoint that was passed
                            * over */
-    TUTTI_RUN_TRACED,     /* text: which steps were traced, and into which file */
-    TUTTI_RUN_VISITS,     /* at the end, where ranks took steps of their own; text: how stale the weights were that they
-                           * saw */
+    TUTTI_RUN_TRACED,     /* text: which steps were traced, and the name of the trace file */
+    TUTTI_RUN_VISITS,     /* at the end, where workers took steps of their own; text: how stale the weights were that
+                           * they read */
     TUTTI_RUN_COST,       /* at the end; text: a table of where the time went */
-    TUTTI_RUN_END,        /* result: set; text: how the ranks were bound to cores, empty if they were not */
+    TUTTI_RUN_END,        /* at the end: `result` is set; text: how the ranks were bound to cores, empty if they were
+                           * not */
 } tutti_run_event_kind;
 
 /* The end of a run. */
 typedef struct {
-    int64_t step, nsteps; /* steps done, and steps of the whole job */
+    int64_t step, nsteps; /* step: number of steps done; nsteps: number of steps of the whole job */
     double loss;          /* loss of the last step; NaN: no step was done */
     double accuracy;      /* accuracy in the last test, 0 to 1; NaN: no test was done */
     double seconds;       /* time of training alone */
     uint64_t weights_hash;
-    int stop_signal; /* the signal that asked a rank to end; 0: the run went to its end */
+    int stop_signal; /* the signal that asked a rank to end; 0: the run did all its steps */
     bool was_done;   /* the job had no steps left to do */
 } tutti_run_result;
 
 typedef struct {
     tutti_run_event_kind kind;
-    int rank, nranks;        /* the rank that tells; rank -1: this process is not a rank yet */
-    uint32_t epoch_of_group; /* 1, and one more after each loss of ranks */
+    int rank, nranks;        /* rank: the rank that reports the event; -1: this process is not a rank yet. nranks: ranks
+                              * of the run */
+    uint32_t epoch_of_group; /* epoch of the group: 1 at first, and one more after each loss of ranks */
     const char *text;        /* never NULL; valid until the callback returns */
     tutti_status status;     /* for TUTTI_RUN_FAILED: why the run failed */
-    bool is_borne;           /* for TUTTI_RUN_FAILED: the other ranks go on without this rank */
-    int64_t step, nsteps;    /* steps done, and steps of the whole job */
+    bool is_borne;           /* for TUTTI_RUN_FAILED: true if the other ranks continue without this rank */
+    int64_t step, nsteps;    /* step: number of steps done; nsteps: number of steps of the whole job */
     double epoch;            /* number of finished passes over the training set */
     double loss, accuracy, lr;
     bool is_logged;
-    double images_per_s, step_ms, comm_ms; /* means of the interval; comm: time of exchanges that no compute hid */
+    double images_per_s, step_ms, comm_ms; /* means over the steps since the last logged step; comm_ms: time of
+                                            * exchanges that no compute hid */
     double loss_scale;
     int64_t nskipped;               /* steps that were skipped because a gradient was not finite */
-    const tutti_run_result *result; /* for TUTTI_RUN_END, else NULL */
+    const tutti_run_result *result; /* for TUTTI_RUN_END: the result of the run; else NULL */
 } tutti_run_event;
 
-/* on_event is called in the thread of the rank that tells. With ranks as threads several calls may run at once. The
- * callback must return soon, because the ranks wait for it, and must not start a run. */
+/* on_event is called in the thread of the rank that reports the event. With ranks as threads several calls may run at
+ * once. The callback must return soon, because the ranks wait for it, and must not start a run. */
 typedef struct {
     void (*on_event)(void *arg, const tutti_run_event *event);
     void *arg;
@@ -179,10 +186,10 @@ typedef struct {
  * signal.
  *   job      borrowed; its `ranks` is the number of ranks of the run
  *   options  borrowed; NULL: all zero
- *   events   borrowed; NULL: no events are told
+ *   events   borrowed; NULL: no events are reported
  *   result   written on success
- *   err      an empty text means that another rank knows the cause and has told it. Every failure with a text is also
- *            told as TUTTI_RUN_FAILED
+ *   err      an empty text means that another rank knows the cause and has reported it. Every failure with a text is
+ *            also reported as TUTTI_RUN_FAILED
  * TUTTI_ERR_USAGE: the job, its options and the number of ranks do not fit together; TUTTI_ERR_DATA: samples or a
  * checkpoint; TUTTI_ERR_PEER: a rank was lost, or a deadline passed; TUTTI_ERR_RENDEZVOUS: the ranks did not find each
  * other or disagree. */

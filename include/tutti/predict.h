@@ -35,7 +35,8 @@ enum { TUTTI_PREDICTED_SIZES = 4 };
 typedef struct {
     int64_t weights, gradients;
     int64_t states;      /* bytes of the update rule's states, and of centres */
-    int64_t activations; /* activations by life time, and other memory that lives within a step */
+    int64_t activations; /* bytes of activations (two that are never alive together share memory), and of other memory
+                          * that lives within a step */
     int64_t exchange;    /* bytes of scratch of the exchanges */
     int64_t all;
 } tutti_rank_memory;
@@ -47,19 +48,21 @@ typedef struct {
     double lower_s;     /* lower bound of a step: between hosts the longer of compute and of the exchanges' bounds; on
                          * one host their sum */
     double upper_s;     /* seconds of a step if nothing overlaps: an upper bound */
-    double compute_s;   /* kernels, updates, sums of slots, and loading where no core is free for it; for all ranks that
-                         * share the core */
+    double compute_s;   /* seconds of kernels, updates, sums of slots, and of loading where no core is free for it; for
+                         * all ranks that share the core */
     double exchange_s;  /* seconds of all exchanges of a step, one after the other */
     double exposed_s;   /* the part of exchange_s that compute does not hide */
     double samples_per_s;
     double speedup;    /* samples_per_s / samples_per_s of 1 rank that loses no time */
-    double efficiency; /* speedup / nranks */
+    double efficiency; /* speedup / number of ranks */
     int64_t
-        exchanged_bytes; /* bytes of the packed vector as it travels: the mean of what is summed and what comes back */
+        exchanged_bytes; /* bytes of the packed parameters as they travel: the mean of the vector that is summed and of
+                          * the one that comes back */
     int nexchanges;
     double visits;   /* visits of a worker in a step, where workers visit a centre; else 0 */
     int groups;      /* number of groups, where groups of ranks share layers; else 0 */
-    double travel_s; /* the part of exchange_s that split layers hand on; ranks wait for it at once */
+    double travel_s; /* the part of exchange_s in which split layers pass on activations, for which ranks wait at
+                      * once */
     /* The algorithm that moves most of the bytes of a step, with all parameters; "visits" where workers visit a centre;
      * "" on one rank. */
     char algorithm[96];
@@ -73,7 +76,7 @@ typedef struct {
      * visits. */
     char bottleneck[32];
     bool assumes_updates, assumes_loading; /* the layer trace has no times of updates or of loading: an update is then
-                                            * taken as 2 ns an element, loading as none */
+                                            * assumed to take 2 ns an element, loading no time */
     /* Factor by which computing takes longer than the mean of the layer trace, because ranks wait for the slowest: a
      * quantile of its steps (docs/prediction.md). 1: workers take steps of their own; 0: no trace, or it does not say
      * how its steps differ. */
@@ -82,7 +85,8 @@ typedef struct {
         [240]; /* the value of each `exchange` key that was auto, such as "ring, 6 buckets of up to 16.1 MiB, sharded";
                 * "": none was */
     double choice_s;   /* seconds that it took to choose these values */
-    char refused[256]; /* why this count has no prediction, in which case all else is 0; "": it has one */
+    char refused[256]; /* the reason why this rank count has no prediction, and then all other fields are 0; "": there
+                        * is one */
     tutti_rank_memory memory;
 } tutti_prediction;
 
@@ -97,7 +101,8 @@ typedef struct {
                                * `weak` */
     const char *device;       /* instead of a profile and a trace: the name or file of a processor model
                                * (docs/devices.md) */
-    bool weak;                /* the job's batch is the batch of each rank, not of all ranks together */
+    bool weak;                /* true: each rank has a batch of the job's size (weak scaling); false: all ranks share
+                               * one batch */
     /* Factors by which the computing of each rank takes longer (1: not longer), one for each rank of the largest count;
      * NULL: no rank is slower. Workers that take steps of their own use their own factor. Otherwise all ranks wait for
      * the slowest, and its factor is that of the step. */
@@ -115,7 +120,8 @@ typedef struct {
      * measures. The text is the caller's (free()). Several predictions then use the same times. */
     char **measured;
     tutti_predict_memory
-        *memory; /* choices and times of earlier calls, which this call need not find again; NULL: nothing is kept */
+        *memory; /* memory of choices and times that earlier calls found, so that this call need not find them again;
+                  * NULL: nothing is kept */
 } tutti_predict_options;
 
 tutti_predict_memory *tutti_predict_memory_create(void);
@@ -131,14 +137,16 @@ tutti_status tutti_predict_job(const tutti_job *job, const tutti_topology *t, co
 /* Figures of one layer with parameters for scaling to many ranks (after Das et al. 2016, arXiv 1602.06709). */
 typedef struct {
     char name[64];
-    double forward_s, backward_s; /* seconds for a rank's samples */
+    double forward_s, backward_s; /* seconds of the layer's forward pass and of its backward pass, for a rank's
+                                   * samples */
     int64_t bytes; /* bytes that are exchanged for the layer, padding of the kernel's memory layout included; for a
                     * split layer, bytes that a rank receives */
-    double flop_per_byte; /* FLOP of forward and backward a byte; conv without bias: 1.5 * samples * height * width
-                           * of its output */
+    double flop_per_byte; /* FLOP of the forward and backward passes for each of `bytes`; conv without bias: 1.5 *
+                           * samples * height * width of its output */
     double window_s;      /* time that can hide the layer's exchange: the backward pass after it and the next forward
                            * pass before it */
-    double exchange_s, exposed_s; /* exposed: the part of the exchange beyond the window; host: all of it */
+    double exchange_s, exposed_s; /* exchange_s: seconds of the exchange; exposed_s: the part that the window does not
+                                   * hide, on a host all of it */
     int hybrid_groups;            /* dense: the number of groups with the least traffic; `ranks` means data parallel.
                                    * Else 0 */
 } tutti_layer_prediction;

@@ -37,7 +37,8 @@
  *   and TUTTI_WHEN_FREE (this rank's outputs may be overwritten). A schedule completes on a rank when all steps of its
  *   part are complete: then its outputs hold their values, and no rank touches its inputs or outputs any more.
  *
- *   `stage` serves people and the round evaluator; it never decreases along deps.
+ *   `stage` of a step is for readers and for the engine `rounds`; no step has a lower stage than a step that it depends
+ *  on.
  *
  * Threads: frozen after create; tutti_schedule_part may be called by any thread at any time. */
 #ifndef TUTTI_SCHEDULE_H
@@ -54,7 +55,7 @@ extern "C" {
 #endif
 
 typedef enum {
-    TUTTI_ALLREDUCE,      /* in: n elements a rank; out: the sum, n elements, on every rank */
+    TUTTI_ALLREDUCE,      /* in: n elements on each rank; out: the sum, n elements, on every rank */
     TUTTI_REDUCE_SCATTER, /* in: n a rank; out: rank r holds the sum in slice (r, 1, ranks) */
     TUTTI_ALL_GATHER,     /* in: rank r holds slice (r, 1, ranks); out: all slices on every rank */
     TUTTI_GATHER,         /* in: rank r holds slice (r, 1, ranks); out: all slices on rank `root` */
@@ -64,11 +65,12 @@ typedef enum {
      * has for rank j. in: rank i holds row i, the slice (i, 1, ranks); out: rank j has `ranks` buffers of role OUT, and
      * ordinal i holds block (i, j). Never in place. */
     TUTTI_ALL_TO_ALL,
-    TUTTI_BARRIER, /* no elements; a rank that has ended knows that every rank has begun (said READY) */
+    TUTTI_BARRIER, /* no elements; a rank that has completed the barrier knows that every rank has begun it */
     TUTTI_NCOLLECTIVES
 } tutti_collective;
 const char *tutti_collective_name(tutti_collective c); /* "allreduce", "reduce-scatter", ... "all-to-all", "barrier" */
-bool tutti_collective_find(const char *name, tutti_collective *out); /* false: no collective has this name */
+bool tutti_collective_find(const char *name, tutti_collective *out); /* finds a collective by its name; false: there is
+                                                                      * none */
 /* true for allreduce, reduce-scatter and reduce, which sum */
 bool tutti_collective_reduces(tutti_collective c);
 bool tutti_collective_has_root(tutti_collective c);     /* true for gather, broadcast and reduce */
@@ -77,42 +79,45 @@ bool tutti_collective_takes_slices(tutti_collective c); /* true for all-gather a
 bool tutti_collective_gives_slices(tutti_collective c); /* true for reduce-scatter, where each rank gets its slice */
 
 typedef enum {
-    TUTTI_WIRE_TWO_SIDED, /* unlowered: send and recv */
+    TUTTI_WIRE_TWO_SIDED, /* for unlowered schedules: messages are sent and received (send, recv) */
     TUTTI_WIRE_MAPPED,    /* every peer's buffers are mapped: ranks load and store, and signal */
-    TUTTI_WIRE_ONE_SIDED, /* put and signal */
+    TUTTI_WIRE_ONE_SIDED, /* ranks write each other's memory only by put and signal */
     TUTTI_WIRE_MIXED,     /* mapped among the ranks of a host (header.host_of), put and signal between hosts */
     TUTTI_NWIRE_CLASSES
 } tutti_wire_class;
 const char *tutti_wire_class_name(tutti_wire_class c); /* "two-sided", "mapped", "one-sided", "mixed" */
 
-/* The determinism class: on what the reduction expression of an element may depend. The compiler claims a class, and
- * the checker proves it. */
+/* The determinism class: on what the order of the sum of an element may depend. The compiler claims a class, and the
+ * checker proves it. */
 typedef enum {
-    TUTTI_DETERMINISM_PER_SLICE, /* each element's expression is fixed, but they differ between elements (ring) and
-                                  * change with n */
-    TUTTI_DETERMINISM_FIXED,     /* one expression for all elements, up to commutation; changes with the rank count */
-    TUTTI_DETERMINISM_CANONICAL, /* the balanced binary tree over `slots` leaves, which does not change with the rank
-                                  * count */
+    TUTTI_DETERMINISM_PER_SLICE, /* each element is always summed in the same order, but the order differs between
+                                  * elements (ring) and changes with n */
+    TUTTI_DETERMINISM_FIXED,     /* all elements are summed in one order, up to commutation; the order changes with the
+                                  * rank count */
+    TUTTI_DETERMINISM_CANONICAL, /* all elements are summed by the balanced binary tree over `slots` leaves, which does
+                                  * not change with the rank count */
 } tutti_determinism;
 const char *tutti_determinism_name(tutti_determinism d); /* "per-slice", "fixed", "canonical" */
 
 typedef enum { TUTTI_BUFFER_IN, TUTTI_BUFFER_OUT, TUTTI_BUFFER_SCRATCH } tutti_buffer_role;
 
 typedef struct {
-    int32_t rank;             /* the rank that owns the memory; this rank unless lowered */
-    int32_t buffer;           /* index into the buffers of that rank's part */
-    int32_t first, count, of; /* elements floor(first*n/of) .. floor((first+count)*n/of) */
+    int32_t rank;             /* the rank that owns the memory: this rank itself, except in lowered schedules */
+    int32_t buffer;           /* index into the buffers of the part of `rank` */
+    int32_t first, count, of; /* the slice is elements floor(first*n/of) to floor((first+count)*n/of) of n, without the
+                               * last */
 } tutti_slice;
 
 typedef struct {
-    char name[16]; /* "in", "in1", "out", "s3" */
+    char name[16]; /* "in", "in1", "out", "s3": name in the text form */
     tutti_buffer_role role;
     int32_t ordinal;    /* number among the buffers of the same role: with canonical sums a rank has one `in` for each
                          * root of its trees; in all-to-all it has one `out` for each rank */
-    int32_t banks;      /* >= 1; only scratch may have more than one */
-    tutti_slice window; /* the part of the index space for which the buffer has memory (count = of means all of it) */
-    int32_t leaf, nleaves; /* role IN: the buffer holds the sum of leaves [leaf, leaf + nleaves). Without canonical
-                            * sums: (rank, 1) */
+    int32_t banks;      /* number of copies (banks) of the buffer, which invocations use in turn; only scratch may have
+                         * more than one */
+    tutti_slice window; /* the part of the index space for which the buffer has memory (count = of: all of it) */
+    int32_t leaf, nleaves; /* role IN: the buffer holds the sum of leaves leaf .. leaf + nleaves - 1. Without canonical
+                            * sums the leaf is the rank, and nleaves is 1 */
 } tutti_buffer;
 
 typedef enum {
@@ -128,28 +133,30 @@ typedef enum {
 } tutti_step_kind;
 const char *tutti_step_kind_name(tutti_step_kind k);
 
-enum { TUTTI_WHEN_READY = 1, TUTTI_WHEN_FREE = 2 }; /* bits of tutti_step.when */
+/* bits of tutti_step.when: this rank's inputs hold their values; its outputs may be overwritten */
+enum { TUTTI_WHEN_READY = 1, TUTTI_WHEN_FREE = 2 };
 
-/* Hints on send and recv for lowering; both ends of a message carry the same. The checker proves the lowered schedule,
- * so a wrong hint is refused and never runs. */
+/* Hints on send and recv for lowering; both ends of a message carry the same hints. The checker proves the lowered
+ * schedule, so a wrong hint is refused and never runs. */
 enum {
     TUTTI_HINT_PULL = 1, /* mapped: the receiver reads the sender's slice (default: the sender writes, "push") */
     TUTTI_HINT_NO_ACK =
-        2, /* No answer travels, because another message of the schedule implies it. pull: the sender need not hear that
-            * its slice was read. push: the receiver need not say that its slice may be written. */
+        2, /* No acknowledgement travels, because a later message of the schedule implies it. pull: the sender need not
+            * hear that its slice was read. push: the receiver need not report that its slice may be written. */
 };
 
 typedef struct {
     tutti_step_kind kind;
     int32_t sequence; /* sequence of this part, from 0 */
     int32_t stage;
-    int32_t peer, channel;    /* for send, recv, put, signal and wait; else -1 */
+    int32_t peer, channel;    /* send, recv, put, signal, wait: the other rank, and the number of the channel to or from
+                               * it; else -1 */
     uint32_t when;            /* TUTTI_WHEN_* bits that must hold before the step starts */
-    uint32_t hint;            /* TUTTI_HINT_* bits */
-    int32_t first_dep, ndeps; /* entries of part.deps: indices of earlier or later steps of this part */
-    int32_t first_in, nins;   /* entries of part.slices that are the inputs */
-    int32_t first_out, nouts; /* entries of part.slices that are the outputs */
-    int32_t first_fold;       /* first of nins entries of part.folds; for reduce only */
+    uint32_t hint;            /* bits of TUTTI_HINT_PULL, ... */
+    int32_t first_dep, ndeps; /* the range of part.deps with the steps of this part that this step depends on */
+    int32_t first_in, nins;   /* the range of part.slices with the inputs */
+    int32_t first_out, nouts; /* the range of part.slices with the outputs */
+    int32_t first_fold;       /* reduce: index in part.folds of the first of nins numbers, one for each input */
 } tutti_step;
 
 /* One rank's part. It owns its arrays. Make it with tutti_schedule_part, give it back with tutti_part_release. */
@@ -157,7 +164,7 @@ typedef struct {
     int32_t rank;
     tutti_buffer *buffers;
     int32_t nbuffers;
-    tutti_step *steps; /* steps of one sequence stand in program order */
+    tutti_step *steps; /* the steps of all sequences; steps of one sequence are in program order */
     int32_t nsteps;
     tutti_slice *slices;
     int32_t nslices;
@@ -165,7 +172,7 @@ typedef struct {
     int32_t ndeps;
     uint8_t *folds;
     int32_t nfolds;
-    void *storage; /* owns the arrays */
+    void *storage; /* the memory behind the part's arrays */
 } tutti_part;
 
 enum { TUTTI_ALGORITHM_TEXT = 64 };

@@ -51,7 +51,7 @@ typedef struct {
  * bad line of the file). */
 tutti_status tutti_svm_data_read(tutti_comm *comm, const char *path, const tutti_svm_reading *how, tutti_svm_data *out,
                                  tutti_failure *err);
-/* Reads a text in memory, on this rank alone. `name` stands in failures. */
+/* Reads a text in memory, on this rank alone. `name` appears in failures. */
 tutti_status tutti_svm_data_parse(const char *name, const char *text, size_t nbytes, const tutti_svm_reading *how,
                                   tutti_svm_data *out, tutti_failure *err);
 void tutti_svm_data_release(tutti_svm_data *data);
@@ -71,10 +71,10 @@ const char *tutti_svm_kernel_name(tutti_svm_kernel_type t); /* "rbf", the name i
 typedef struct {
     tutti_svm_kernel_type type;
     int degree;
-    double gamma, coef0; /* gamma 0 means 1 / width of the data (LIBSVM's default) */
+    double gamma, coef0; /* constants of the kernels above; gamma 0 means 1 / width of the data (LIBSVM's default) */
 } tutti_svm_kernel;
 
-/* Bounds the error of f64 values of an rbf or sigmoid kernel for the rows of this rank; such values lie within 1. The
+/* Bounds the error of f64 values of an rbf or sigmoid kernel for the rows of this rank; they lie within -1 .. 1. The
  * bound grows with gamma and the squared length of the longest row: in |u - v|^2 a column far from 0, such as a time
  * stamp, cancels. A model whose values are off by 1e-3 or more is of no use. Other kernels: 0. Cost: one pass over the
  * rows. Threads: any. */
@@ -88,17 +88,18 @@ typedef struct {
     int64_t nsv;
     int32_t *label;          /* nclasses labels, one for each class */
     int64_t *nsv_of;         /* nclasses numbers of support vectors, which lie class by class */
-    double *rho;             /* [nclasses (nclasses - 1) / 2], for pairs of classes (0,1) (0,2) .. (1,2) .. */
-    double *prob_a, *prob_b; /* one for each pair as rho, or NULL */
-    double *coef;            /* [nclasses - 1][nsv]: y alpha, in LIBSVM's arrangement */
+    double *rho;             /* one number for each pair of classes, in the order (0,1) (0,2) .. (1,2) .. */
+    double *prob_a, *prob_b; /* for each pair of classes, in rho's order: the two parameters of its probability
+                              * estimate; NULL: none */
+    double *coef;            /* [nclasses - 1][nsv]: label * alpha of each support vector, in LIBSVM's arrangement */
     tutti_svm_data sv;       /* nrows = nsv; labels are not used */
 } tutti_svm_model;
 
 /* Writes LIBSVM's text, which LIBSVM reads back. Writes to a temporary name, then fsync and rename. */
 tutti_status tutti_svm_model_write(const tutti_svm_model *model, const char *path, tutti_failure *err);
-/* Reads a whole model or refuses it. TUTTI_ERR_DATA names file and line of what is missing, truncated or does not fit
- * together. `lenient` accepts what LIBSVM accepts: a truncated model counts as far as it goes. svm types other than
- * c_svc are refused by name. */
+/* Reads a whole model or refuses it. TUTTI_ERR_DATA names the file and the line at which data is missing, truncated or
+ * contradictory. `lenient` accepts what LIBSVM accepts: a truncated model counts as far as it goes. svm types other
+ * than c_svc are refused by name. */
 tutti_status tutti_svm_model_read(const char *path, bool lenient, tutti_svm_model *out, tutti_failure *err);
 tutti_status tutti_svm_model_parse(const char *name, const char *text, size_t nbytes, bool lenient,
                                    tutti_svm_model *out, tutti_failure *err);
@@ -111,7 +112,7 @@ typedef enum {
     TUTTI_SVM_CHOOSING,    /* finding violators among own samples and the samples of the working set */
     TUTTI_SVM_MOVING,      /* collectives with waiting for other ranks, and copying rows into and out of their
                             * messages */
-    TUTTI_SVM_ALIKE,       /* work that every rank does alike: kernel matrix and pairs of the set, rows copied into
+    TUTTI_SVM_ALIKE,       /* work that every rank repeats: kernel matrix and pairs of the working set, rows copied into
                             * vector lanes */
     TUTTI_SVM_UPDATING,    /* computing gradients of this rank's active samples */
     TUTTI_SVM_ELIMINATING, /* eliminating samples, and computing the gradients of eliminated samples again */
@@ -120,25 +121,27 @@ typedef enum {
 } tutti_svm_work;
 const char *tutti_svm_work_name(tutti_svm_work work); /* "choosing" */
 
-/* The state after one round, for progress and traces. Numbers are of the subproblem over all ranks, except those that
- * are said to be this rank's. */
+/* The state after one round, for progress and traces. Numbers are sums over all ranks for one subproblem, unless a
+ * field's comment says "this rank". */
 typedef struct {
     int pair, npairs;        /* number of the subproblem, and number of subproblems (folds of a cross validation
                               * count) */
     int64_t round;           /* number of working sets so far in this subproblem */
     int64_t iterations;      /* number of pairs of samples optimised so far */
-    double gap;              /* b_low - b_up over the active samples */
+    double gap;              /* how far training is from its end: b_low - b_up over the active samples, 0 at the
+                              * optimum */
     int64_t samples, active; /* samples: number of samples in the subproblem; active: samples that are not eliminated */
-    int64_t eliminated;      /* samples dropped so far; a sample counts each time */
+    int64_t eliminated;      /* samples dropped so far; a sample that is dropped twice counts twice */
     int64_t reconstructed;   /* gradients of eliminated samples that were computed again so far */
     int64_t kernel_rows;     /* rows of the kernel matrix that were computed (over the active samples) */
-    int64_t cached_rows;     /* rows that were found in the cache */
+    int64_t cached_rows;     /* kernel rows that were found in the cache instead of being computed */
     double seconds;          /* seconds since training began */
     int block;               /* largest number of samples of a working set */
     int64_t
         row_bytes; /* Bytes of rows that every rank needs: new members of working sets, and rows for which gradients are
                     * made anew. They travel if there is more than one rank. */
-    double spent_s[TUTTI_SVM_NWORKS]; /* time of this rank in this subproblem; the sum is its wall time */
+    double spent_s[TUTTI_SVM_NWORKS]; /* seconds of this rank in this subproblem for each kind of work; their sum is its
+                                       * wall time */
     int64_t collectives, bytes; /* collectives of this rank in this subproblem, and bytes of their results; 0 with one
                                  * rank */
     bool over;                  /* the subproblem is solved, and this is its last event */
@@ -148,8 +151,9 @@ typedef struct {
 typedef struct {
     const char *name; /* "multi,samples:5%" */
     enum { TUTTI_SVM_KEEP_ALL, TUTTI_SVM_SINGLE, TUTTI_SVM_MULTI } kind;
-    int64_t iterations; /* first elimination after this number of iterations; 0: `share` says when */
-    double share;       /* ... or after share * number of samples iterations, 0 < share <= 1 */
+    int64_t iterations; /* the first elimination comes after this number of iterations; 0: `share` says when */
+    double share;       /* if `iterations` is 0: the first elimination comes after share * (number of samples)
+                         * iterations, 0 < share <= 1 */
 } tutti_svm_elimination;
 
 /* Returns the n heuristics from the earliest to the latest to eliminate; "none" is the last. */
@@ -179,10 +183,10 @@ typedef struct {
     uint64_t seed; /* seed of the permutation that cuts folds */
     void (*on_event)(void *arg, const tutti_svm_event *event); /* called on every rank; may be NULL */
     void *arg;
-    /* File that lets a long training survive; NULL: none. Rank 0 writes it at the beginning and every checkpoint_s
-     * seconds, after the round that is then running. If the file exists at the beginning and has the same data and
-     * options, training goes on from it, with any number of ranks and to the same bits; else it is refused
-     * (TUTTI_ERR_DATA). The caller removes it once the model is saved. Cross validations write none. */
+    /* Checkpoint file, from which an interrupted training can continue; NULL: none. Rank 0 writes it at the beginning
+     * and every checkpoint_s seconds, after the round that is then running. If the file exists at the beginning and has
+     * the same data and options, training continues from it, with any number of ranks and to the same bits; else it is
+     * refused (TUTTI_ERR_DATA). The caller removes it once the model is saved. Cross validations write none. */
     const char *checkpoint;
     double checkpoint_s;
     volatile const int
@@ -195,7 +199,8 @@ tutti_svm_config tutti_svm_config_default(void);
 
 typedef struct {
     int64_t iterations;
-    double objective, rho, nu; /* nu: sum of alpha / (C l), as LIBSVM prints it; -1: the classes have different costs */
+    double objective, rho, nu; /* value of the dual objective; rho; nu: sum of alpha / (C l), as LIBSVM prints it, -1:
+                                * the classes have different costs */
     int64_t nsv, nbsv;
     double gap; /* gap over all samples. A gap that is not below eps means that iterations or digits ran out first,
                  * which deserves a warning */
@@ -203,7 +208,7 @@ typedef struct {
 
 typedef struct {
     int npairs;
-    tutti_svm_pair_result *pair; /* [npairs], in the order of rho */
+    tutti_svm_pair_result *pair; /* [npairs] results, in the order of rho */
 } tutti_svm_summary;
 void tutti_svm_summary_release(tutti_svm_summary *summary);
 

@@ -6,7 +6,7 @@
  *            carries every byte that rank r reads and writes, link memory those of all ranks when they do not fit in
  *            the caches. More ranks than cores share cores in time.
  *   star     one rank a host, all on one switch that never blocks: link up(r) and down(r), full duplex.
- *   cluster  hosts on one switch, several ranks a host, which share the host's memory and its NICs.
+ *   cluster  hosts on one switch, several ranks on each host, which share the host's memory and its NICs.
  *   pcie     servers of GPUs under PCIe switches, root complexes and a link between sockets; NICs shared or one a GPU.
  *   dgx1p, dgx1v  a DGX-1 with NVLinks in a hybrid cube mesh, any subset of the GPUs.
  *   dgx2     GPUs on NVSwitches.   fat-tree, bigraph, torus: networks of hosts with one rank each.
@@ -46,7 +46,7 @@ typedef enum {
     TUTTI_TOPOLOGY_TORUS,
     TUTTI_TOPOLOGY_CARDS,
     TUTTI_TOPOLOGY_NVSWITCH
-} tutti_topology_kind; /* other kinds have the numbers from here on; programs need not know them by name */
+} tutti_topology_kind; /* other kinds have larger numbers without a name here */
 int tutti_topology_nkinds(void);
 const char *tutti_topology_kind_name(tutti_topology_kind kind);  /* "host", "fat-tree" */
 const char *tutti_topology_kind_about(tutti_topology_kind kind); /* describes the kind in one line for people */
@@ -56,18 +56,18 @@ void tutti_topology_kind_keys(tutti_topology_kind kind, char out[400]);
 
 /* The source of a figure. */
 typedef enum {
-    TUTTI_FROM_ASSUMED,  /* a round number that nobody measured */
+    TUTTI_FROM_ASSUMED,  /* a round number that nobody measured or read */
     TUTTI_FROM_DETECTED, /* the operating system reported the figure */
     TUTTI_FROM_FITTED,   /* `tutti coll tune` measured the figure */
     TUTTI_FROM_GIVEN,    /* the user wrote the figure */
     TUTTI_FROM_READ,     /* preset: a source or document that we read gives the figure */
     TUTTI_FROM_MEASURED, /* preset: somebody measured the figure and published it */
-    TUTTI_FROM_RECALLED, /* preset: the figure is known, but its source was not read again */
+    TUTTI_FROM_RECALLED, /* preset: the figure is remembered from a source that was not read again */
 } tutti_provenance;
 const char *tutti_provenance_name(tutti_provenance p); /* "assumed", "detected", "fitted", "given", "read", ... */
 
-/* The figures. A kind has those that its row lists; the others are 0. The value of a choice is an index into its words,
- * the value of a set is a bit set. */
+/* The figures. A kind has the figures that its row lists; its other figures are 0. The value of a choice is an index
+ * into its words, the value of a set is a bit set. */
 typedef enum {
     TUTTI_FIGURE_BANDWIDTH, /* bw      network: rate of an endpoint's link, each way. host: rate of the memory for all
                              *         cores together. Bytes/s */
@@ -88,7 +88,7 @@ typedef enum {
     TUTTI_FIGURE_BUS,      /* bus     cluster: rate of a host's memory for all its ranks together, bytes/s */
     TUTTI_FIGURE_NEAR,     /* near    latency inside a host or server, s */
     TUTTI_FIGURE_SOCKETS,  /* sockets of a server */
-    TUTTI_FIGURE_SWITCHES, /* switches  pcie: PCIe switches a socket; bigraph: of both layers together */
+    TUTTI_FIGURE_SWITCHES, /* switches  pcie: PCIe switches of a socket; bigraph: switches of both layers together */
     TUTTI_FIGURE_SLOTS,    /* slots   GPUs on a PCIe switch */
     TUTTI_FIGURE_GPUS,     /* gpus    set of the machine's GPUs that ranks use; rank r is the r-th of them */
     TUTTI_FIGURE_NVLINK,   /* nvlink  rate of one NVLink, each way, bytes/s */
@@ -99,13 +99,13 @@ typedef enum {
     TUTTI_FIGURE_QPI,      /* qpi     rate between two sockets, each way, bytes/s */
     TUTTI_FIGURE_WIRES,    /* wires   both | nvlink | pcie | split: links between GPUs of a DGX-1 */
     TUTTI_FIGURE_INSIDE,   /* inside  pcie | nic: links between GPUs of one server under different switches */
-    TUTTI_FIGURE_PODS,     /* pods    fat-tree: 1 = two levels */
+    TUTTI_FIGURE_PODS,     /* pods    fat-tree: number of pods; 1 = two levels of switches */
     TUTTI_FIGURE_LEAVES,   /* leaves  fat-tree: leaf switches a pod */
     TUTTI_FIGURE_SPINES,   /* spines  fat-tree: switches above the leaves of a pod */
     TUTTI_FIGURE_TOPS,     /* tops    fat-tree of several pods: switches above each spine */
     TUTTI_FIGURE_UP,       /* up      rate of a link between two switches, each way, bytes/s */
     TUTTI_FIGURE_HOP,      /* hop     latency of a link between two switches, s */
-    TUTTI_FIGURE_ROUTING,  /* routing dmodk | ecmp */
+    TUTTI_FIGURE_ROUTING,  /* routing fat-tree: dmodk (by the destination's number) | ecmp (by a hash) */
     TUTTI_FIGURE_PATHS,    /* paths   ecmp: hashed parts that a message is cut into */
     TUTTI_FIGURE_SEED,     /* seed    ecmp: seed of the hash */
     TUTTI_FIGURE_X,        /* x, y, z torus: nodes along each side */
@@ -133,7 +133,7 @@ typedef enum { TUTTI_INSIDE_PCIE, TUTTI_INSIDE_NIC } tutti_inside;
 
 enum { TUTTI_MAX_SEATS_LISTED = 1024, TUTTI_MAX_SERVER_GPUS = 16, TUTTI_MAX_NVLINK_PAIRS = 120 };
 
-/* A pair of GPUs, a < b, joined by `count` NVLinks. */
+/* GPUs a and b, a < b, joined by `count` NVLinks */
 typedef struct {
     uint8_t a, b, count;
 } tutti_nvlink;
@@ -155,7 +155,7 @@ typedef struct tutti_topology {
  * caller that needs several facts looks once and passes the value on. */
 typedef struct {
     int ncores;           /* cores that the host allows its processes */
-    int own_cores;        /* number of those cores that this process may use: its affinity mask */
+    int own_cores;        /* number of the host's cores that this process may use: its affinity mask */
     int nsockets;         /* sockets of the machine */
     int64_t core_cache;   /* bytes of cache private to one core (largest level) */
     int64_t shared_cache; /* bytes of last-level caches beyond core_cache, all together */
@@ -189,15 +189,16 @@ tutti_status tutti_topology_of_machine(const tutti_host_shape *machine, int ncor
  * else ~/.cache/tutti/host.topology. The text is the caller's (free()). */
 char *tutti_topology_tuned_path(void);
 
-/* Machines with names: "@v100-25gbe" stands instead of a KIND, and figures may follow it. _at returns the i-th name,
- * NULL past the end; _about describes the machine in words, which are the caller's (free()). */
+/* Machines with names: "@v100-25gbe" may be written instead of a KIND, and figures may follow it.
+ * tutti_topology_machine_at returns the i-th name, NULL past the end; tutti_topology_machine_about describes a machine
+ * in a text that is the caller's (free()). */
 const char *tutti_topology_machine_at(int i);
 char *tutti_topology_machine_about(const char *name);
 /* Costs of a named machine, from its file, in any currency. tutti_topology_machine_prices returns false if the file has
  * none or the topology is no named machine. */
 typedef struct {
     double node;  /* cost of a node that ranks sit on */
-    double once;  /* cost of everything else together: other nodes, the network */
+    double once;  /* cost of all else: nodes without ranks, the network */
     double hours; /* hours of work that these costs pay for */
 } tutti_machine_prices;
 bool tutti_topology_machine_prices(const tutti_topology *t, tutti_machine_prices *out);
@@ -216,7 +217,8 @@ int32_t tutti_topology_seat_of(const tutti_topology *t, int32_t rank);
 void tutti_topology_place(tutti_topology *t, int32_t nranks, const int32_t *seat);
 
 typedef struct {
-    int32_t src, dst;   /* nodes; -1 for kind host, whose links are cores and memory */
+    int32_t src, dst;   /* the nodes where the link begins and ends; -1 for kind host, whose links are cores and
+                         * memory */
     double bytes_per_s; /* capacity of the link */
     double latency_s;
 } tutti_link;
@@ -251,12 +253,12 @@ void tutti_topology_node_name(const tutti_topology *t, int32_t nranks, int32_t n
 /* Returns the group of the rank: ranks behind one switch, or of one host or server. 0 if there are no groups. */
 int32_t tutti_topology_group_of(const tutti_topology *t, int32_t rank);
 
-/* Sets host_of[r] to the lowest rank whose memory rank r can map: all ranks of a `host` and those of one host of a
- * `cluster` map each other's; elsewhere it is r. */
+/* Sets host_of[r] to the lowest rank whose memory rank r can map: all ranks of a `host`, and all ranks of one host of a
+ * `cluster`, map each other's memory; in other kinds host_of[r] is r. */
 void tutti_topology_hosts(const tutti_topology *t, int32_t nranks, int32_t *host_of);
 /* Sets machine_of[r] to the lowest rank on the machine of rank r, as `tutti train` would find it on that machine. For
- * kinds host and cluster this is the rank that tutti_topology_hosts gives. All ranks of a server of GPUs are on one
- * machine. For other kinds it is r. The ranks must fit. */
+ * kinds host and cluster this is the rank that tutti_topology_hosts sets. All ranks of a server of GPUs are on one
+ * machine. For other kinds machine_of[r] is r. The ranks must fit. */
 void tutti_topology_machines(const tutti_topology *t, int32_t nranks, int32_t *machine_of);
 
 typedef struct {
@@ -277,8 +279,8 @@ typedef struct {
     int width;      /* lanes of PCIe, the most that card and slot can do */
     int nvlink;    /* version of the card's NVLinks as NVML numbers it: 1 2 3 4 5 6 7 = 1.0 2.0 2.2 3.0 3.1 4.0 5.0; 0 =
                    * none or unknown */
-    int switched;  /* NVLinks of the card into NVSwitches */
-    int elsewhere; /* NVLinks that lead neither to one of these cards nor to an NVSwitch */
+    int switched;  /* number of the card's NVLinks that lead into NVSwitches */
+    int elsewhere; /* number of its NVLinks that lead neither to one of these cards nor to an NVSwitch */
 } tutti_host_card;
 enum { TUTTI_ANCESTOR_UNKNOWN = 255 };
 typedef struct {

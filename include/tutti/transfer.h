@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transfer.h: one-sided access to memory of another rank: write, signal, read, wait.
  *
- * Implemented in src/collective/comm. After Xue et al. (EuroSys 2019, arXiv 1805.08430): a tensor
- * whose place is known once needs no call, no message and no copy, only a write and a word that says so.
+ * Implemented in src/collective/comm. After Xue et al. (EuroSys 2019, arXiv 1805.08430): once a peer knows the place of
+ * a tensor, a transfer needs no call, message or copy on its side, only a write and a flag word that reports it.
  *
  *   static placement    the receiver's tensor lies in memory of tutti_comm_alloc: each transfer is one tutti_comm_write
  *                       and one tutti_comm_signal
- *   dynamic placement   the sender writes what it has and where, and signals; the receiver finds memory, reads, and
- *                       signals that it has read
+ *   dynamic placement   the sender writes a description of its tensor (size and place), and signals; the receiver finds
+ *                       memory, reads the tensor, and signals that the sender may reuse its memory
  *
- * Places are named by addresses in this rank's own part of an allocation: the same offset of the other rank's part is
- * meant. Peers learn all that they need about an allocation once, when it is made. The calls are not collective;
- * failures of the communicator are those of tutti/comm.h.
+ * An address in this rank's own part of an allocation names the same offset in the other rank's part. Peers learn all
+ * that they need about an allocation once, when it is made. The calls are not collective; failures of the communicator
+ * are those of tutti/comm.h.
  *
  * Threads: owner of the communicator. */
 #ifndef TUTTI_TRANSFER_H

@@ -71,8 +71,7 @@ typedef struct {
     int32_t index;
 } tutti_half_at;
 
-/* Return an element's size, and what its address must be a multiple of: the type's bytes, 4 for pairs of 16-bit
- * values. */
+/* Return the bytes of an element, and the alignment of its address: the type's bytes, 4 for pairs of 16-bit values. */
 size_t tutti_element_bytes(tutti_dtype type, tutti_operation op);
 size_t tutti_element_alignment(tutti_dtype type, tutti_operation op);
 /* Returns true if the operation exists on the type: it does on all types but u8. */
