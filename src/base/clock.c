@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clock.c: reads the clocks by clock_gettime, sleeps, and writes times as words. Sleeps go on after a signal until
- * their time is over. */
+/* clock.c: reads the clocks by clock_gettime, sleeps, and writes times as words. A sleep that a signal interrupts
+ * continues until its time is over. */
 #include "clock.h"
 
 #include <errno.h>

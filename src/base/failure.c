@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WHOLE = 6000 /* bytes for a path of the greatest length and the words about it */ };
+enum { WHOLE = 6000 /* bytes of a whole text: a path of the greatest length and some words */ };
 
 static void put_text(tutti_failure *err, const char *whole)
 {

@@ -16,7 +16,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-enum { PIECE_BYTES = 16 << 20 }; /* number of bytes that a slow disk writes in half a second */
+/* bytes that are written and synced at a time: a slow disk writes them in half a second */
+enum { PIECE_BYTES = 16 << 20 };
 
 static tutti_status io_failure(tutti_failure *err, const char *doing, const char *path)
 {
@@ -28,7 +29,7 @@ static tutti_status io_failure(tutti_failure *err, const char *doing, const char
 /* Names what a descriptor is if it cannot be read as a file; NULL: it can. */
 static const char *kind_of(int fd, mode_t mode)
 {
-    enum { PIPEFS = 0x50495045 }; /* the file system of pipes without a name */
+    enum { PIPEFS = 0x50495045 }; /* Linux's number of the file system that holds pipes without a name */
     struct statfs where;
     if (S_ISREG(mode)) return NULL;
     if (S_ISDIR(mode)) return "a folder";
@@ -54,7 +55,7 @@ tutti_status tutti_file_open(const char *path, tutti_status refused, int *fd, tu
 
 typedef struct {
     char *bytes;
-    size_t size, capacity; /* one byte more is allocated, for the '\0' */
+    size_t size, capacity; /* bytes read so far, and bytes of the buffer, which has one more for the '\0' */
 } content;
 
 static tutti_status make_room(content *c, size_t capacity, const char *path, tutti_failure *err)

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 typedef struct {
-    bool (*tell)(void *arg, int64_t done, int64_t total); /* called with the work done so far and all work; NULL = no
-                                                           * reports are wanted */
+    bool (*tell)(void *arg, int64_t done, int64_t total); /* called with the work done so far and the whole work; NULL =
+                                                           * nobody wants reports */
     void *arg;
 } tutti_headway;
 

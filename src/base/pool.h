@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 typedef struct tutti_pool tutti_pool;
-tutti_pool *tutti_pool_create(int nthreads); /* nthreads >= 1; includes the caller of tutti_pool_for */
+tutti_pool *tutti_pool_create(int nthreads); /* makes a pool of nthreads >= 1; the caller of tutti_pool_for counts as
+                                              * one */
 void tutti_pool_destroy(tutti_pool *pool);
 int tutti_pool_size(const tutti_pool *pool);
 /* Calls body(arg, begin, end) on contiguous parts of [0, n); returns when all are done. pool NULL = the caller does

@@ -205,7 +205,7 @@ void tutti_process_watch_begin(const int *signals, int nsignals, tutti_process_w
     for (int i = 0; i < nsignals; i++) sigaddset(&out->watched, signals[i]);
     sigprocmask(SIG_BLOCK, &out->watched, &out->before);
     sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL},
-              &out->child_before); /* while SIGCHLD is ignored, it cannot be waited for */
+              &out->child_before); /* while SIGCHLD is ignored, the system does not send it, and no wait would see it */
 }
 
 int tutti_process_watch_next(const tutti_process_watch *w, double limit_s)

@@ -24,7 +24,8 @@ typedef struct {
     const char *const *environment; /* changes of the environment, NULL at the end: "NAME=value" sets a variable, "NAME"
                                      * removes it */
     const char *folder;             /* the child's working folder */
-    int in, out, err;               /* TUTTI_STREAM_..., or a file descriptor above 2, which the caller still owns */
+    int in, out, err;               /* the child's standard streams: TUTTI_STREAM_..., or a file descriptor above 2,
+                                     * which the caller still owns */
     /* `ninherited` descriptors that stay open in the child although they have O_CLOEXEC */
     const int *inherited;
     int ninherited;
@@ -65,7 +66,8 @@ tutti_status tutti_process_status(const tutti_process *p);
 /* Lets a process with one thread wait for ends of children and for signals at once. The signals stay blocked as long as
  * the watch exists. */
 typedef struct {
-    sigset_t watched, before; /* before: the signal mask of the process before the watch began, which children get */
+    sigset_t watched, before; /* watched: the signals of the watch; before: the process's signal mask before the watch
+                               * began, which children get */
     struct sigaction child_before;
 } tutti_process_watch;
 

@@ -12,7 +12,8 @@ enum { ROUNDS = 10 };
 
 __extension__ typedef unsigned __int128 wide_uint;
 
-static const uint64_t STREAM_STEP = 0x9E3779B97F4A7C15u; /* 2^64 / golden ratio, odd */
+static const uint64_t STREAM_STEP = 0x9E3779B97F4A7C15u; /* 2^64 / golden ratio, made odd: the distance between the keys
+                                                          * of two streams */
 
 static uint32_t high32(uint64_t x)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stop_request.c: tells the first signal from its repetitions and from the order to end at once (stop_request.h). */
+/* stop_request.c: decides whether a signal is the first request to end, its repetition, or an order to end at once
+ * (stop_request.h). */
 #include "stop_request.h"
 
 const int tutti_stop_signals[TUTTI_NSTOP_SIGNALS] = {SIGTERM, SIGUSR1, SIGUSR2, SIGHUP};

@@ -28,7 +28,7 @@ typedef struct {
 
 typedef enum {
     TUTTI_STOP_ASKED, /* the first signal: save, then end with 128 + its number */
-    TUTTI_STOP_SAME,  /* the same request once more: go on saving */
+    TUTTI_STOP_SAME,  /* a repetition of the same request: continue saving */
     TUTTI_STOP_NOW,   /* end at once, without saving */
 } tutti_stop_meaning;
 

@@ -45,7 +45,7 @@ static tutti_status take_value(tutti_flags *out, int i, const char *value, tutti
     return TUTTI_OK;
 }
 
-/* True if the argument after a flag is its value. */
+/* Returns true if the argument after a flag is its value. */
 static bool takes_next(const tutti_flag *flag, const char *next)
 {
     if (!(flag->is & TUTTI_FLAG_OPTIONAL)) return true;

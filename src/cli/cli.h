@@ -69,7 +69,8 @@ typedef struct {
 /* The arguments of a command, and the function that runs it. */
 typedef struct {
     const char *name;          /* name of the command in messages: "coll pack" */
-    const char *usage, *about; /* for --help: "tutti coll pack TOPOLOGY [options]" */
+    const char *usage, *about; /* for --help. usage: "tutti coll pack TOPOLOGY [options]"; about: sentences about the
+                                * command */
     const tutti_flag *flags;
     int nflags;
     const char *wanted; /* the message if the one argument that is not a flag is missing; NULL = the command has no such
@@ -99,7 +100,7 @@ tutti_status tutti_cli_check_job(const tutti_flags *f, const struct tutti_job *j
 
 /* Returns runs/<name of the job file without folder and ending><suffix>; the caller frees it. */
 char *tutti_cli_run_folder(const char *job, const char *suffix);
-/* TUTTI_ERR_USAGE if --out names something that exists and is no folder. */
+/* Returns TUTTI_ERR_USAGE if --out names something that exists and is no folder. */
 tutti_status tutti_cli_check_out_folder(const char *dir, tutti_failure *err);
 
 /* Writes text to a file, completely or not at all, or (path NULL) to standard output. */
@@ -140,7 +141,7 @@ tutti_status tutti_cli_load_job(const tutti_flags *f, const char *path, struct t
  * ranks. */
 tutti_status tutti_cli_load_job_here(const tutti_flags *f, const char *path, int nlocal, struct tutti_job **out,
                                      tutti_failure *err);
-/* usage: "tutti coll bench --algo A [options]" */
+/* Prints the help. usage: "tutti coll bench --algo A [options]". */
 void tutti_cli_help(FILE *to, const char *usage, const char *about, const tutti_flag *flags, int nflags);
 
 #endif

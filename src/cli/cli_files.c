@@ -16,7 +16,7 @@
 enum { MOST_FLAGS = sizeof((tutti_flags *)NULL)->count / sizeof(int) };
 typedef struct {
     int n;
-    tutti_output at[MOST_FLAGS + 1]; /* one entry more than flags, for the file that is read */
+    tutti_output at[MOST_FLAGS + 1]; /* one entry for each flag, and one for the file that is read */
     char what[MOST_FLAGS][32];
 } flag_files;
 
@@ -91,7 +91,7 @@ tutti_status tutti_cli_check_flags(const tutti_flags *f, tutti_failure *err)
             const char *value = f->value[i][j];
             if (f->flags[i].is & TUTTI_FLAG_READS && !value[0])
                 st = tutti_fail(err, TUTTI_ERR_USAGE, "%s: a name is missing", what);
-            /* a run may begin at weights in its own folder; the run itself checks that */
+            /* the folder of a run may be read: a run may begin at weights that lie there, and checks that itself */
             if (!st && f->flags[i].is & TUTTI_FLAG_READS)
                 st = tutti_cli_check_read(f, what, value, strcmp(f->flags[i].name, "init") != 0, err);
             if (!st) st = check_words(f, what, value, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli_job.c: loads the job of a command line: the file, then --set KEY=VALUE, then the flags that stand for a key.
- * These flags are turned into overrides like those of --set, so that a wrong value is refused by the same rule, with
- * the same message. */
+/* cli_job.c: loads the job of a command line: the file, then --set KEY=VALUE, then the flags that set a key. These
+ * flags are turned into overrides like those of --set, so that a wrong value is refused by the same rule, with the same
+ * message. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -32,7 +32,7 @@ tutti_status tutti_cli_int(const tutti_flags *f, const char *name, tutti_cli_ran
     return TUTTI_OK;
 }
 
-/* adds_up: true if equal steps lead from the first n numbers of the list to `last`. multiplies: true if equal factors
+/* adds_up returns true if equal steps lead from the first n numbers of the list to `last`; multiplies, if equal factors
  * do. */
 static bool adds_up(const long *list, int n, long last)
 {
@@ -51,7 +51,7 @@ static bool multiplies(const long *list, int n, long last)
     return last > b && at == last;
 }
 
-/* For "1,2,4,..,64": continues the list as the numbers before the dots began, up to the number behind them. */
+/* For "1,2,4,..,64": continues the list by the steps of the numbers before the dots, up to the number behind them. */
 static tutti_status continue_list(const char *name, long last, tutti_cli_list *l, tutti_failure *err)
 {
     if (l->n < 2)

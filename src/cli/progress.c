@@ -81,7 +81,8 @@ void tutti_progress_event(tutti_progress *p, const tutti_run_event *e)
         show_note(p, e->text);
         return;
     }
-    const bool again = e->epoch_of_group > 1; /* a rank was lost: most is as it was said before */
+    const bool again = e->epoch_of_group > 1; /* a rank was lost and the run continues: most lines were printed
+                                               * before */
     if (p->quiet) return;
     switch (e->kind) {
     case TUTTI_RUN_BEGIN:

@@ -23,7 +23,7 @@
 struct tutti_stop {
     const char *command;
     bool speaks;
-    int signals, end; /* descriptors: signals: signals are read from it; end: tells the thread to end */
+    int signals, end; /* descriptors: the thread reads signals from `signals`; `end` makes the thread end */
     pthread_t thread;
     atomic_bool saves;
     tutti_stop_wish wish;

@@ -11,16 +11,15 @@
 enum { TUTTI_COMPARE_MAX_METHODS = 30, TUTTI_COMPARE_MAX_KEYS = 16, TUTTI_COMPARE_MAX_SETS = 64 };
 enum {
     TUTTI_COMPARE_MAX_HANDICAPS = 2 * 2 * 64
-}; /* most words of the two flags that hold ranks up, each repeated as
-                                                    * often as allowed */
+}; /* most words of --slow and --stall together: each flag may be given 64 times and is two words */
 
 /* A method of the list, with the keys that the list gives it. */
 typedef struct {
     const char *label;  /* the method as the list gives it: "async-easgd:period=4" */
     const char *folder; /* the label as part of a path: "async-easgd_period=4" */
     const tutti_method_row *row;
-    const char *parallelism, *says;           /* texts about the method's plan, by tutti_plan_parallelism and
-                                               * tutti_method_say */
+    const char *parallelism, *says;           /* parallelism: text about the method's plan by tutti_plan_parallelism;
+                                               * says: text by tutti_method_say */
     const char *keys[TUTTI_COMPARE_MAX_KEYS]; /* keys as --set takes them, such as "method.period=4" */
     int nkeys;
     const char *warning; /* in words: the method's paper uses another update rule than the job; NULL if it does not */
@@ -38,15 +37,15 @@ typedef struct {
 } tutti_compare_run;
 
 typedef struct {
-    const char *path, *dir; /* path of the job file, and the report's folder */
+    const char *path, *dir; /* path: of the job file; dir: the report's folder */
     const char *const *sets;
     int nsets;
-    const char *ranks;            /* NULL means the job's number */
-    const char *const *handicaps; /* words that each run gets, such as "--slow", "1=3" */
+    const char *ranks;            /* number of ranks of each run, as text; NULL: the job's number */
+    const char *const *handicaps; /* words of the flags that slow ranks down in each run, such as "--slow", "1=3" */
     int nhandicaps;
     int64_t nranks;
     tutti_compare_goal goal;
-    double goal_value; /* the goal: an accuracy (0 .. 1), or seconds */
+    double goal_value; /* the goal's value: an accuracy (0 .. 1), or seconds */
     tutti_compare_method methods[TUTTI_COMPARE_MAX_METHODS];
     int nmethods, nseeds;
     tutti_compare_run *runs; /* all runs; tutti_compare_at finds the run of method m with seed number s */
@@ -80,21 +79,21 @@ void tutti_compare_release(tutti_compare *c);
 typedef struct {
     enum {
         TUTTI_COMPARE_BEGINS,
-        TUTTI_COMPARE_WAITS, /* reported twice a second while a run goes on */
+        TUTTI_COMPARE_WAITS, /* reported twice a second while a run is under way */
         TUTTI_COMPARE_ENDED,
         TUTTI_COMPARE_WAS_DONE, /* the run was done by an earlier call, so it is not played again */
         TUTTI_COMPARE_ASKED,    /* a signal asked for an end: the run saves its state and ends */
         TUTTI_COMPARE_OVER,     /* reported after the last run */
     } kind;
     const tutti_compare_run *run; /* the run of the event; NULL when all runs are over */
-    int ndone, nplayed, nruns;    /* numbers of runs; nplayed: without those that were done before */
+    int ndone, nplayed, nruns;    /* numbers of runs: done so far, played so far by this call, and in all */
     int signal;                   /* signal that asked for an end; 0 if none did */
-    double began, run_began;      /* clock times at which the comparison and this run began */
+    double began, run_began;      /* times (tutti_clock_s) at which the comparison began, and this run */
 } tutti_compare_event;
 typedef void (*tutti_compare_tell)(void *arg, const tutti_compare_event *e);
 
-/* Checks the folders of earlier runs. TUTTI_ERR_USAGE if ranks were held up otherwise in one of them, because that is
- * another comparison. */
+/* Checks the folders of earlier runs. TUTTI_ERR_USAGE if --slow or --stall were different in one of them, because that
+ * was another comparison. */
 tutti_status tutti_compare_check_handicaps(const tutti_compare *c, tutti_failure *err);
 /* Plays all runs that are not done, one after the other, seed by seed, and reads their results. tell is called with arg
  * for each event. *signal becomes the signal that asked for an end, or 0; after
@@ -104,8 +103,7 @@ tutti_status tutti_compare_play(tutti_compare *c, tutti_compare_tell tell, void 
 /* ---- compare_figures.c: results of the runs ---- */
 
 typedef struct {
-    bool is_there;     /* true if the goal was reached and a test says so; false for a run that diverged before its
-                        * goal */
+    bool is_there;     /* true if a test has shown that the goal was reached; false for a run that diverged before */
     const char *lacks; /* why there is no figure: "diverged", "not reached", "ended before", "no test" */
     double seconds;    /* seconds from the beginning to the test that counts */
     double samples;    /* samples until that test */
@@ -134,10 +132,11 @@ tutti_compare_spread tutti_compare_spread_of(const tutti_compare *c, int m, size
 
 /* A method with elastic averaging, and the same method without it. */
 typedef struct {
-    int a, b;       /* indices in c->methods: a has elastic averaging, b has not */
-    int wins, ties; /* number of seeds with which a was better; number of those with which neither was */
+    int a, b;       /* two methods, as indices in c->methods: a has elastic averaging, b is the same without it */
+    int wins, ties; /* wins: number of seeds with which a was better; ties: number of seeds with which neither was
+                     * better */
     double p;       /* significance by the sign test, which leaves ties out */
-    bool shown;     /* a was better with all seeds, of which there are at least five */
+    bool shown;     /* true if a was better with all of at least five seeds */
 } tutti_compare_pair;
 /* Writes at most `most` pairs and returns their number. */
 int tutti_compare_pairs(const tutti_compare *c, tutti_compare_pair *out, int most);

@@ -8,7 +8,7 @@
 #include "../metrics/metrics.h"
 #include "compare.h"
 
-enum { LEAST_SHOWN = 5 }; /* number of pairs; fewer pairs show nothing, whatever their results */
+enum { LEAST_SHOWN = 5 }; /* fewest pairs of runs that can show a difference */
 
 /* True if the run ended before the time asked for, so that its accuracy at that time is unknown. */
 static bool ends_before(const tutti_compare *c, const tutti_run_lines *l)

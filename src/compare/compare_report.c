@@ -44,7 +44,7 @@ typedef struct {
     char text[32];
 } value_words;
 
-/* Returns a number with as many digits as are meaningful: 0.01234, 12.34, 123456. digits < 0: by its size. */
+/* Writes a number with `digits` digits after the point; digits < 0: 3 below 1, 2 below 100, else 1. */
 static value_words words_of(double value, int digits)
 {
     value_words w = {"none"};
@@ -163,7 +163,7 @@ static void add_lines(const tutti_compare *c, axis over, tutti_page *p)
     for (int m = 0; m < c->nmethods; m++) tutti_band_release(&bands[m]);
 }
 
-/* False for one rank, which sends nothing, and for runs of earlier versions, which do not record it. */
+/* True if the runs have recorded bytes: one rank sends none, and runs of earlier versions did not record them. */
 static bool has_bytes(const tutti_compare *c)
 {
     for (int i = 0; i < c->nmethods * c->nseeds; i++)

@@ -55,8 +55,8 @@ static bool is_same_job(const tutti_compare_run *r)
     return same;
 }
 
-/* Returns the text of the file that keeps how ranks were held up, which the job does not say; "" if there is none. The
- * caller frees it. */
+/* Returns the text of the file that keeps --slow and --stall of the run, which its job does not have; "" if there is
+ * none. The caller frees it. */
 static char *read_handicaps(const tutti_compare_run *r)
 {
     char *path = path_in(r, HANDICAPS), *text = NULL;

@@ -7,7 +7,8 @@
 #include "../device/cuda/cuda.h"
 #include "doctor_impl.h"
 
-static const double MOST_S = 1; /* opening a card may take a second; later cards are counted, not opened */
+static const double MOST_S = 1; /* seconds after which further cards are only counted, because opening a card may take a
+                                 * second */
 
 static void say_library(tutti_exam *e, int i)
 {
@@ -31,7 +32,7 @@ static void say_card(tutti_exam *e, int number)
                          "cannot be used: %s", err.text);
 }
 
-/* Without a driver nothing else of CUDA matters. */
+/* Returns false if there is no driver, with a finding about that: nothing else of CUDA can be checked then. */
 static bool has_driver(tutti_exam *e)
 {
     tutti_cuda_part driver;

@@ -10,7 +10,7 @@
 #include "../training/graph/graph.h"
 #include "doctor_impl.h"
 
-enum { BATCH = 32 }; /* samples of a kernel call */
+enum { BATCH = 32 }; /* number of samples for which kernels are chosen */
 
 void tutti_doctor_check_instructions(tutti_exam *e)
 {
@@ -52,7 +52,8 @@ void tutti_doctor_check_threads(tutti_exam *e)
 
 /* --- families: which kernels the chooser takes for the layers of whole networks --- */
 
-/* One layer alone would mislead: the memory orders of its neighbours decide, too. */
+/* Finds the kernels that the chooser takes for a whole network. A single layer would mislead, because the memory orders
+ * of its neighbours matter too. */
 static tutti_status choose(const char *network, char **said, tutti_failure *err)
 {
     const tutti_graph_config config = {.batch = BATCH, .engine = "auto", .nthreads = 1, .training = true};

@@ -15,7 +15,7 @@ static bool is_set(const char *name)
     return text && *text;
 }
 
-/* torchrun and `tutti train` set the same variables as a script; each adds one of its own. */
+/* Returns the program that set the launch variables. torchrun and `tutti train` are known by one more variable each. */
 static const char *who_set_the_variables(const tutti_group_config *c)
 {
     if (is_set("TORCHELASTIC_RUN_ID")) return "torchrun";
@@ -34,7 +34,7 @@ static void say_refused(tutti_exam *e, const tutti_failure *err)
     else
         snprintf(remedy, sizeof remedy, "Correct the variable%s%s%s.", unset[0] ? ", or leave the launcher by '" : "",
                  unset, unset[0] ? "'" : "");
-    /* A refusal of a launcher says its reason first, and remedies behind a colon. */
+    /* takes the reason only: a launcher's refusal has the reason, a colon, and remedies */
     const int length = err->status == TUTTI_ERR_RENDEZVOUS ? (int)strcspn(err->text, ":") : (int)strlen(err->text);
     tutti_doctor_say(e, NULL, TUTTI_FINDING_BAD, remedy, "%.*s", length, err->text);
 }
@@ -93,7 +93,8 @@ void tutti_doctor_check_port(tutti_exam *e)
     tutti_group_config c;
     const char *variables;
     bool is_read;
-    if (tutti_launcher_look(&c, &variables, &is_read, NULL)) return; /* the check before this one has said why */
+    /* a failure here was reported by the check before this one */
+    if (tutti_launcher_look(&c, &variables, &is_read, NULL)) return;
     if (is_read)
         say_port(e, &c);
     else
@@ -124,7 +125,7 @@ void tutti_doctor_check_programs(tutti_exam *e)
         const bool exists = tutti_program_exists(names[i]);
         tutti_strbuf *list = exists ? &here : &missing;
         tutti_strbuf_printf(list, "%s%s", list->length ? ", " : "", names[i]);
-        /* torchrun takes seconds to answer, and Slurm has a check of its own. */
+        /* --version is asked of mpirun only: torchrun takes seconds to answer, and Slurm has a check of its own */
         if (exists && i == 0 && tutti_doctor_ask(names[i], "--version", version) == TUTTI_PROGRAM_ANSWERS &&
             !strncmp(version, "mpirun ", 7))
             tutti_strbuf_printf(list, " %s", first_line(version) + 7);

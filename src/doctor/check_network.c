@@ -89,8 +89,8 @@ void tutti_doctor_check_ucx(tutti_exam *e)
         tutti_doctor_say(e, NULL, lacks_cards ? TUTTI_FINDING_NOTE : TUTTI_FINDING_OK,
                          "This host has RDMA cards: install UCX's verbs modules, raise ulimit -l, or check UCX_TLS.",
                          "%s", words);
-    } else if (is_wanted || rdma || (ucx->survey && err.status != TUTTI_ERR_RENDEZVOUS)) { /* the library is on this
-                                                                                            * host */
+    } else if (is_wanted || rdma || (ucx->survey && err.status != TUTTI_ERR_RENDEZVOUS)) { /* the library of this wire
+                                                                                            * is on this host */
         tutti_doctor_say_failure(e, is_wanted ? TUTTI_FINDING_BAD : TUTTI_FINDING_NOTE,
                                  ucx->survey ? err.text : ucx->absent,
                                  "Check UCX_TLS and UCX_NET_DEVICES, or unset TUTTI_WIRE.");

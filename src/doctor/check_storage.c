@@ -19,7 +19,7 @@ enum { MOST_SYNCS = 20, BLOCK = 4096 };
 static const double MOST_S = 1, SLOW_S = 0.05;
 static const int64_t LITTLE_SPACE = 1LL << 30, NO_SPACE = 16LL << 20;
 
-/* Returns the folder, or its nearest parent that exists: a run makes the rest. free() */
+/* Returns the folder or its nearest parent that exists; a run makes the missing folders. The caller frees the path. */
 static char *find_existing(const char *folder)
 {
     char *path = strdup(folder);

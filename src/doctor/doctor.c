@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* doctor.c: the table of checks, and what every check needs. A new check is a function and a row. */
+/* doctor.c: the table of checks, and functions that every check uses. A new check is a function and a row. */
 #include "doctor.h"
 
 #include <ctype.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* doctor.h: examines this machine and this process: what a run would find here, what is in its way, and what to do.
+/* doctor.h: examines this machine and this process: the conditions that a run would meet, what would stop it, and how
+ *to repair that.
  *
  * Nothing is joined and no launcher is talked to. The examination takes less than 3 s: programs that are asked for
  * their version get half a second each, and the folder is written for one second at most. Threads: owner. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* doctor_impl.h: what the files of checks share: the examination under way, and how a check says what it has found. */
+/* doctor_impl.h: declarations that the files of checks share: the examination under way, and the functions by which a
+ * check reports its findings. */
 #ifndef TUTTI_DOCTOR_IMPL_H
 #define TUTTI_DOCTOR_IMPL_H
 
@@ -10,7 +11,7 @@
 
 typedef struct tutti_check tutti_check;
 
-/* The examination: its folder, the check that looks now, and what was found. */
+/* The examination: its folder, the check that runs now, and the findings so far. */
 typedef struct {
     const char *folder;
     const tutti_check *check;
@@ -18,14 +19,14 @@ typedef struct {
     tutti_findings *findings;
 } tutti_exam;
 
-/* A check. It says one or several findings, or none if the machine has nothing of its kind. */
+/* A check. It adds one or several findings, or none if the machine lacks the thing that it checks. */
 struct tutti_check {
     const char *subject, *name;
     void (*look)(tutti_exam *e);
 };
 
-/* Adds a finding. name: NULL = the check's own name. remedy: one sentence, ignored if the state is ok. The format gives
- * what was found. */
+/* Adds a finding. name: NULL = the check's own name. remedy: one sentence, ignored if the state is ok. The format and
+ * its arguments make the text `found`. */
 void tutti_doctor_say(tutti_exam *e, const char *name, tutti_finding_state state, const char *remedy,
                       const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* Adds a finding from a failure. If its words end with a remedy ("X is missing: install Y"), that becomes the
@@ -38,7 +39,7 @@ const char *tutti_doctor_bytes(int64_t nbytes, char out[TUTTI_BYTES_TEXT]);
 enum { TUTTI_LINE = 160 };
 bool tutti_doctor_first_line(const char *path, char out[TUTTI_LINE]);
 
-/* True if the host has network cards with RDMA. */
+/* Returns true if the host has network cards with RDMA. */
 bool tutti_doctor_has_rdma(void);
 
 /* --- ask_program.c --- */
@@ -49,39 +50,39 @@ enum { TUTTI_ANSWER = 1024 };
 tutti_doctor_answer tutti_doctor_ask(const char *name, const char *argument, char out[TUTTI_ANSWER]);
 
 /* --- the checks --- */
-/* check_host.c */
+/* checks of check_host.c: */
 void tutti_doctor_check_processor(tutti_exam *e);
 void tutti_doctor_check_cores(tutti_exam *e);
 void tutti_doctor_check_memory(tutti_exam *e);
 void tutti_doctor_check_huge_pages(tutti_exam *e);
 void tutti_doctor_check_clock(tutti_exam *e);
 void tutti_doctor_check_figures(tutti_exam *e);
-/* check_limits.c */
+/* checks of check_limits.c: */
 void tutti_doctor_check_open_files(tutti_exam *e);
 void tutti_doctor_check_processes(tutti_exam *e);
 void tutti_doctor_check_locked_memory(tutti_exam *e);
 void tutti_doctor_check_core_files(tutti_exam *e);
 void tutti_doctor_check_other_limits(tutti_exam *e);
-/* check_launch.c */
+/* checks of check_launch.c: */
 void tutti_doctor_check_launcher(tutti_exam *e);
 void tutti_doctor_check_port(tutti_exam *e);
 void tutti_doctor_check_programs(tutti_exam *e);
 void tutti_doctor_check_pmix(tutti_exam *e);
 void tutti_doctor_check_slurm(tutti_exam *e);
-/* check_network.c */
+/* checks of check_network.c: */
 void tutti_doctor_check_interfaces(tutti_exam *e);
 void tutti_doctor_check_wire(tutti_exam *e);
 void tutti_doctor_check_ucx(tutti_exam *e);
 void tutti_doctor_check_peer_memory(tutti_exam *e);
 void tutti_doctor_check_shared_memory(tutti_exam *e);
-/* check_kernels.c */
+/* checks of check_kernels.c: */
 void tutti_doctor_check_instructions(tutti_exam *e);
 void tutti_doctor_check_onednn(tutti_exam *e);
 void tutti_doctor_check_threads(tutti_exam *e);
 void tutti_doctor_check_families(tutti_exam *e);
-/* check_cards.c */
+/* check of check_cards.c: */
 void tutti_doctor_check_cards(tutti_exam *e);
-/* check_storage.c */
+/* check of check_storage.c: */
 void tutti_doctor_check_folder(tutti_exam *e);
 void tutti_doctor_check_fsync(tutti_exam *e);
 

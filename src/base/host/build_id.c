@@ -44,7 +44,7 @@ static bool take_note(search *s, const char *notes, size_t nbytes)
     return false;
 }
 
-/* True if this function is part of the object. */
+/* Returns true if this function is part of the object. */
 static bool is_ours(const struct dl_phdr_info *object)
 {
     const uintptr_t here = (uintptr_t)&tutti_build_id;

@@ -37,7 +37,7 @@ static void *ask_for_all(void *arg)
 {
     tutti_core_set *out = arg, all;
     memset(&all, 0xff, sizeof all);
-    /* if the system refuses, this thread keeps the set of the process */
+    /* if the system refuses to widen the mask, this thread keeps the mask of the process */
     (void)sched_setaffinity(0, sizeof all, (const cpu_set_t *)(const void *)all.word);
     if (read_mask(out)) guess(out);
     return NULL;

@@ -11,7 +11,7 @@
  * shows here: NULL with errno set. */
 void *tutti_pages_take(size_t nbytes);
 void tutti_pages_give_back(void *pages, size_t nbytes); /* NULL is accepted */
-/* True if the system allows huge pages for tutti_pages_take. */
+/* Returns true if the system allows huge pages for tutti_pages_take. */
 bool tutti_pages_are_huge(void);
 
 #endif

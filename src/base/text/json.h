@@ -15,11 +15,11 @@ typedef struct {
     bool need_comma;
 } tutti_json;
 
-void tutti_json_open(tutti_json *j, const char *key, char bracket);      /* bracket: '{' or '[' */
-void tutti_json_close(tutti_json *j, char bracket);                      /* bracket: '}' or ']' */
+void tutti_json_open(tutti_json *j, const char *key, char bracket);      /* begins an object ('{') or array ('[') */
+void tutti_json_close(tutti_json *j, char bracket);                      /* ends an object ('}') or array (']') */
 void tutti_json_text(tutti_json *j, const char *key, const char *value); /* a value of NULL is written as null */
 void tutti_json_int(tutti_json *j, const char *key, int64_t value);
-/* writes the shortest form of %.17g that reads back */
+/* writes the fewest digits that read back to the same number */
 void tutti_json_real(tutti_json *j, const char *key, double value);
 void tutti_json_bool(tutti_json *j, const char *key, bool value);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* name_pattern.c: matches names against patterns with stars. A star is tried with the shortest match first, and only
- * the last star is ever retried: what an earlier star matched cannot matter once a later one was reached. fnmatch(3)
- * also knows brackets and the locale, which names of tensors must not be read with. */
+/* name_pattern.c: matches names against patterns with stars. A star is tried with the shortest match first. Only the
+ * last star is retried: a longer match of an earlier star cannot succeed where the last star fails. fnmatch(3) is not
+ * used, because brackets and the locale would change which names match. */
 #include "name_pattern.h"
 
 #include <stddef.h>

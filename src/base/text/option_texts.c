@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* option_texts.c: reads and prints fields of texts: quoting, lists of texts, and pairs.
  *
- * On a command line lists and pairs need no quotes, `a,b` and `a=b,c=d`, and so neither does a star; YAML's own forms,
- * `[a, "b"]` and `{a: b}`, are accepted there too. */
+ * On a command line lists and pairs are written without quotes, as `a,b` and `a=b,c=d`, even if a text has a star.
+ * YAML's own forms, `[a, "b"]` and `{a: b}`, are accepted there too. */
 #include <string.h>
 
 #include "options_impl.h"

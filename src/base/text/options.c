@@ -80,8 +80,8 @@ static int most_changes(const char *word, const char *known)
     return third < 1 ? 1 : third < FAR ? (int)third : FAR - 1;
 }
 
-/* Returns the changes between two words, FAR if they are not near. It is 1 if the known word begins with `word` and
- * `word` has at least three letters: "resnet" is not near lenet. */
+/* Returns the changes between two words, FAR if they are not near. The result is 1 if the known word begins with `word`
+ * and `word` has at least three letters: "resnet" is not near lenet. */
 static int distance_of(const char *word, const char *known)
 {
     const size_t n = strlen(word);
@@ -257,7 +257,7 @@ bool tutti_options_is_initial(const tutti_field *field, const void *target)
     return is;
 }
 
-/* Prints the groups that `key` opens and `previous` did not, and returns the indentation of the last part. */
+/* Prints the groups of `key` that were not printed for `previous`, and returns the indentation of key's last part. */
 static int print_groups(const char *previous, const char *key, tutti_strbuf *out)
 {
     int depth = 0;

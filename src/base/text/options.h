@@ -19,10 +19,10 @@
 #include "yaml.h"
 
 typedef enum {
-    TUTTI_FIELD_INT,    /* int64_t or uint64_t; lo..hi */
-    TUTTI_FIELD_SMALL,  /* int; lo..hi */
-    TUTTI_FIELD_BYTES,  /* int64_t; "64", "4KB", "1MiB"; lo..hi */
-    TUTTI_FIELD_REAL,   /* double; lo..hi */
+    TUTTI_FIELD_INT,    /* int64_t or uint64_t, from lo to hi */
+    TUTTI_FIELD_SMALL,  /* int, from lo to hi */
+    TUTTI_FIELD_BYTES,  /* int64_t number of bytes, from lo to hi: "64", "4KB", "1MiB" */
+    TUTTI_FIELD_REAL,   /* double, from lo to hi */
     TUTTI_FIELD_BOOL,   /* bool */
     TUTTI_FIELD_TEXT,   /* const char * */
     TUTTI_FIELD_CHOICE, /* int or an enum: index into the '|'-separated list `choices` */
@@ -48,7 +48,7 @@ typedef struct {
     size_t offset;       /* offset of the field in the struct */
     const char *initial; /* default as text; NULL = required; "" for TEXT = absent (stored as NULL) */
     const char *choices; /* "none|step|poly" for CHOICE and EITHER, else NULL */
-    double lo, hi;       /* inclusive range for numbers; lo > hi = no limit */
+    double lo, hi;       /* smallest and largest allowed number; lo > hi = no limit */
     const char *help;    /* one line: meaning and unit */
 } tutti_field;
 
@@ -70,7 +70,7 @@ tutti_status tutti_options_read(const tutti_options_into *into, const char *name
 /* Sets one field from text. where: begins the error message. */
 tutti_status tutti_options_set(const tutti_options_into *into, const char *where, const char *key, const char *value,
                                tutti_failure *err);
-/* True if the field has its default. */
+/* Returns true if the field has its default. */
 bool tutti_options_is_initial(const tutti_field *field, const void *target);
 /* Copies the value of one field, stored at `from`, to the field's place in the struct `target`. */
 void tutti_options_give(const tutti_field *field, const void *from, void *target);

@@ -19,7 +19,7 @@ typedef struct tutti_yaml_node {
     int line;                      /* line in the file, from 1 */
     const char *key;               /* in a map: this child's key, else NULL */
     const char *scalar;            /* TUTTI_YAML_SCALAR: the text, else NULL */
-    bool quoted;                   /* true if the scalar stood in quotes */
+    bool quoted;                   /* true if the scalar was written in quotes */
     struct tutti_yaml_node *child; /* first item or entry */
     struct tutti_yaml_node *next;  /* next sibling */
     int nchildren;
@@ -27,7 +27,7 @@ typedef struct tutti_yaml_node {
 
 typedef struct tutti_yaml tutti_yaml;
 
-/* Parses a file. name: stands in messages ("job.yaml: line 4: ..."). Failures are TUTTI_ERR_USAGE. */
+/* Parses a file. name: used in messages ("job.yaml: line 4: ..."). Failures are TUTTI_ERR_USAGE. */
 tutti_status tutti_yaml_parse(const char *name, const char *text, size_t nbytes, tutti_yaml **out, tutti_failure *err);
 const tutti_yaml_node *tutti_yaml_root(const tutti_yaml *y); /* never NULL; an empty file is an empty map */
 const char *tutti_yaml_name(const tutti_yaml *y);

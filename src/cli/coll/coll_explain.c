@@ -46,8 +46,8 @@ static tutti_status find_policy(const char *name, const tutti_policy **out, tutt
     return tutti_fail(err, TUTTI_ERR_USAGE, "--policy %s: there are fastest, hybrid", name);
 }
 
-/* Returns the number of rows: --bytes is the size of the data of one rank, which are all of the vector, or one row of
- * an all-to-all's matrix. */
+/* Returns the number of blocks of --bytes that make the vector: 1, but for an all-to-all one for each rank, because
+ * --bytes is then one row of the matrix. */
 static int64_t rows_of(const tutti_compile_request *q)
 {
     return q->collective == TUTTI_ALL_TO_ALL ? q->nranks : 1;
@@ -82,7 +82,7 @@ static void print(tutti_strbuf *text)
     tutti_strbuf_release(text);
 }
 
-/* Prints what is asked before the prediction, which takes a while. */
+/* Prints the question first, because the prediction takes a while. */
 static void print_question(const tutti_compile_request *q, const tutti_policy *policy, const tutti_topology *t,
                            int64_t bytes)
 {

@@ -60,7 +60,8 @@ static tutti_status open_network(const tutti_topology *t, const tutti_flags *f, 
     int32_t room = tutti_topology_nseats(t, 0);
     tutti_status st = tutti_cli_int(f, "ranks", (tutti_cli_range){2, MAX_RANKS}, room, &ranks, err);
     if (st == TUTTI_OK && t->kind == TUTTI_TOPOLOGY_HOST)
-        return tutti_network_of(t, 2, true, g, err); /* this call fails; its message has the reason */
+        return tutti_network_of(t, 2, true, g, err); /* a host has no links, so this call fails with words that say
+                                                      * so */
     if (st == TUTTI_OK && ranks < 2)
         st = tutti_fail(err, TUTTI_ERR_USAGE, "--ranks P is missing: this topology has room for any number");
     if (st == TUTTI_OK && ranks > MAX_RANKS)

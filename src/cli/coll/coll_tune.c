@@ -105,7 +105,7 @@ static load look_at_load(void)
 /* Warns if other programs were busy: measured times include their work. */
 static void say_busy(const load *before, int ncores)
 {
-    static const double SAID = 0.1; /* warns only if the other programs keep at least this many cores busy */
+    static const double SAID = 0.1; /* number of cores that other programs must keep busy before this warns */
     const load now = look_at_load();
     const double took_s = now.at_s - before->at_s;
     if (!(before->at_s > 0 && took_s > 0)) return;

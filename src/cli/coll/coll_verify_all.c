@@ -23,7 +23,7 @@ static const tutti_flag flags[] = {
 enum { MOST_COUNTS = 64 };
 static const double REDRAW_S = 0.1, LINE_S = 10;
 
-/* Sums over the schedules of one row of the matrix. */
+/* Totals of the schedules of one row of the matrix. */
 typedef struct {
     int64_t nschedules, nsteps;
     double seconds, slowest_s;

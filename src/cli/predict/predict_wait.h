@@ -9,10 +9,10 @@
 
 typedef struct tutti_predict_wait tutti_predict_wait;
 
-/* after_s: 5, the seconds before and between lines. Returns NULL if no thread can be started; the other functions
- * accept NULL. */
+/* Begins to print lines during a long wait. after_s: 5, the seconds before and between lines. Returns NULL if no thread
+ * can be started; the other functions accept NULL. */
 tutti_predict_wait *tutti_predict_wait_begin(FILE *to, double after_s);
-/* arg is the wait: the prediction for count i of n, with `nranks` ranks, begins. */
+/* Called when prediction i of n begins, with `nranks` ranks; arg is the wait. */
 void tutti_predict_wait_at(void *arg, int nranks, int i, int n);
 void tutti_predict_wait_end(tutti_predict_wait *w);
 

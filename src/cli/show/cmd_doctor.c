@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_doctor.c: `tutti doctor`: what a run would find on this machine, what is in its way, and what to do. */
+/* cmd_doctor.c: `tutti doctor`: examines this machine: the conditions that a run would meet, what would stop it, and
+ * how to repair that. */
 #include <stdio.h>
 #include <string.h>
 

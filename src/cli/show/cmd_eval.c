@@ -30,7 +30,8 @@ static const char about[] =
 
 /* Outputs that are made from the answers for the samples. */
 typedef struct {
-    const char *predictions_path, *picture_path; /* a path is NULL if its file was not asked for */
+    const char *predictions_path, *picture_path; /* files for the predictions and for the picture; NULL: not asked
+                                                  * for */
     bool per_class, confusion;
     const tutti_predictions_form *form;
     tutti_predictions predictions;

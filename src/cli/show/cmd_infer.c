@@ -103,7 +103,7 @@ static void print_json(const question *q, const char *file, const char *error, t
     tutti_strbuf_puts(out, "\n");
 }
 
-/* Reports a file or folder that cannot be read, and goes on with the others. */
+/* Reports a file or folder that cannot be read, and continues with the other files. */
 static tutti_status report_bad(question *q, const char *file, const tutti_failure *why, tutti_failure *err)
 {
     tutti_strbuf line = {0};

@@ -51,7 +51,7 @@ static tutti_status show(const tutti_flags *f, const tutti_job *job, const tutti
     return st;
 }
 
-/* Prints what has been proved for ranks that step together. */
+/* Prints what has been proved for ranks that take all steps together. */
 static void say_order(const tutti_plan *p)
 {
     printf("schedules, lowered: every element is summed once (%s) and reaches every rank; no deadlock, no race\n"
@@ -75,7 +75,7 @@ static void say_order(const tutti_plan *p)
             "its ranks, each at its place\n");
 }
 
-/* Prints what has been proved for ranks that visit. */
+/* Prints what has been proved for workers that visit a centre. */
 static void say_visits(const tutti_plan *p)
 {
     printf("visits, %s: of all ranks,", tutti_admission_words(p->admission));

@@ -41,7 +41,7 @@ static double loss_at(const tutti_run_lines *r, double step)
     return r->loss.y[i];
 }
 
-/* Losses of single steps are drawn pale behind their mean, tests and restarts as dots. */
+/* Draws the curve of losses: losses of single steps pale, their mean in front of them, tests and restarts as dots. */
 static tutti_status draw(const tutti_run_lines *r, const char *dir, const char *path, tutti_failure *err)
 {
     enum { LOW = 170 };
@@ -81,7 +81,7 @@ static tutti_status draw(const tutti_run_lines *r, const char *dir, const char *
     return write_picture(&svg, path, err);
 }
 
-/* *drawn: DIR/layers.svg was drawn, because there is a DIR/layers.txt. */
+/* Draws DIR/layers.svg if there is a DIR/layers.txt, and sets *drawn to whether it did. */
 static tutti_status draw_layers(const char *dir, bool *drawn, tutti_failure *err)
 {
     tutti_strbuf from = {0}, to = {0}, svg = {0}, title = {0};

@@ -22,7 +22,9 @@ static const tutti_flag flags[] = {
     {"threads", "N", "of a kernel (default: the job's; without a job 1)", 0},
     {"set", "KEY=VALUE", "set a key of the job (may be given several times)", TUTTI_FLAG_MANY},
 };
-static const double ALL_PRODUCTS = 8589934592.0, QUICK_PRODUCTS = 134217728.0; /* 2^33, 2^27 */
+static const double ALL_PRODUCTS = 8589934592.0, QUICK_PRODUCTS = 134217728.0; /* the most multiplications of a matrix
+                                                                                * product that is timed: 2^33, with
+                                                                                * --quick 2^27 */
 
 /* ---- progress: a line that is drawn over itself, only on a terminal ---- */
 

@@ -158,7 +158,7 @@ static tutti_status open_files(trainer *t, tutti_group *group, tutti_failure *er
     const tutti_svm_order *o = &t->order;
     const bool first = tutti_group_rank(group) == 0;
     tutti_failure found = {0};
-    /* true: the checkpoint exists, and is read before it is written */
+    /* true: a checkpoint of an earlier training exists, so it is read before a new one is written */
     const bool begun = o->config.checkpoint && !access(o->config.checkpoint, F_OK);
     const tutti_output files[] = {
         {.what = "the model", .path = o->nfolds ? NULL : o->model, .written = true},

@@ -24,7 +24,7 @@ static bool takes_next(const char *text, const tutti_flag *flags, int nflags)
     return false;
 }
 
-/* text: the letter as given, "-c" or "-w-1"; only w has a suffix. */
+/* Takes a flag of one letter. text: the letter as given, "-c" or "-w-1"; only w has a suffix. */
 static tutti_status take_letter(const char *text, const tutti_svm_letter *letters, int nletters, const char *next,
                                 tutti_svm_words *out, bool *used, tutti_failure *err)
 {

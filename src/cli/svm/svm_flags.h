@@ -49,10 +49,11 @@ typedef struct {
     tutti_svm_config config;
     tutti_svm_reading reading;
     int nfolds;         /* number of folds of a cross-validation; 0 = train a model */
-    int nranks, ncores; /* ncores: cores to use; 0 = not given */
+    int nranks, ncores; /* nranks: number of ranks; ncores: cores to use; 0 = not given */
     bool quiet, progress, help;
-    const char *data, *model, *trace; /* trace: NULL = no trace */
-    char model_name[4096];            /* space for LIBSVM's default name */
+    const char *data, *model, *trace; /* paths of the data file, of the model file, and of the trace; trace NULL = no
+                                       * trace */
+    char model_name[4096];            /* memory of `model` if the user gave no name */
     int32_t weight_label[TUTTI_SVM_MOST_WEIGHTS];
     double weight[TUTTI_SVM_MOST_WEIGHTS];
 } tutti_svm_order;

@@ -192,7 +192,7 @@ tutti_status tutti_svm_order_read(int argc, char **argv, tutti_svm_order *o, tut
     o->config.weight_label = o->weight_label, o->config.weight = o->weight;
     tutti_status st = tutti_svm_words_split(argc, argv, letters, NLETTERS, flags, NFLAGS, &w, err);
     o->help = !st && w.long_ones.help;
-    if (o->help || argc == 1) print_help(); /* as LIBSVM does; without arguments a message on stderr follows */
+    if (o->help || argc == 1) print_help(); /* as LIBSVM does; without arguments a message on stderr follows the help */
     if (st || o->help) return st;
     for (int i = 0; i < w.n && !st; i++)
         st = take_letter(w.given[i].letter, w.given[i].suffix, w.given[i].value, o, err);

@@ -24,7 +24,7 @@ tutti_status tutti_svm_progress_begin(bool shown, const tutti_svm_config *config
     return st ? st : tutti_svm_trace_begin(out->trace, nranks, config->nthreads, err);
 }
 
-/* Returns 0 .. 1: how far the gap has gone down. */
+/* Returns 0 .. 1: how far the gap has fallen from its first value to eps, on a logarithmic scale. */
 static double share_done(const tutti_svm_progress *p, const tutti_svm_event *e)
 {
     if (e->over || e->gap <= p->eps) return 1;

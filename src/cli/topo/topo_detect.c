@@ -33,7 +33,7 @@ static void print_cards(const tutti_host_cards *cards)
     }
 }
 
-/* Prints nothing if the machine has no NVIDIA driver. */
+/* Finds this host's cards and prints them; prints nothing if the machine has no NVIDIA driver. */
 static void find_and_print_cards(void)
 {
     tutti_host_cards cards;
