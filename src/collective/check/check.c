@@ -30,7 +30,7 @@ static void release(tutti_checker *c)
 typedef struct {
     bool full;    /* true if clocks have an entry for every thread */
     int64_t cell; /* before the run: the cell whose accesses are kept, -1 = none; after the run: the cell of the race */
-    bool again;   /* the run failed because a clock did not cover a thread */
+    bool again;   /* the run failed because a clock has no entry for a thread: it must be repeated with full clocks */
 } attempt;
 
 static tutti_status check_once(const tutti_part_source *source, attempt *a, tutti_check_report *report,
@@ -40,8 +40,10 @@ static tutti_status check_once(const tutti_part_source *source, attempt *a, tutt
                        .head = source->head,
                        .err = err,
                        .spare_read = -1,
-                       .full = a->full || source->head->collective == TUTTI_BARRIER, /* a barrier is right if every rank
-                                                                                      * knows of all others */
+                       .full = a->full || source->head->collective == TUTTI_BARRIER, /* a barrier is right only if every
+                                                                                      * rank knows that all others have
+                                                                                      * begun, so clocks need all
+                                                                                      * entries */
                        .watch = a->cell,
                        .race = -1};
     tutti_status st = tutti_check_load(&c);

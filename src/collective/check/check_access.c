@@ -17,7 +17,7 @@ static int32_t first_put(const tutti_checker *c)
     return c->nthreads + 2 * c->head->nranks;
 }
 
-/* Returns true if the act of (writer, clock) happened before all that t does now. */
+/* Returns true if the access of `writer` at its count `clock` happened before the present of thread t. */
 static bool knows(const tutti_checker *c, const tutti_clock *t, int32_t writer, int32_t clock)
 {
     if (writer < c->nthreads) return tutti_clock_of(t, writer) >= clock;
@@ -147,7 +147,7 @@ bool tutti_access_read(tutti_checker *c, tutti_thread *t, const tutti_check_step
     return true;
 }
 
-/* Finds the first access to the cell that (clock of) t does not know; returns true if there is none. */
+/* Finds the first access to the cell that did not happen before t's present; returns true if there is none. */
 static bool ordered(const tutti_checker *c, const tutti_clock *t, const tutti_cell *cell, int32_t *other,
                     int32_t *clock)
 {
@@ -186,13 +186,13 @@ bool tutti_access_write(tutti_checker *c, tutti_thread *t, const tutti_check_ste
     return true;
 }
 
-/* Cells [from, to) of a storage. */
+/* Cells from .. to - 1 of a storage. */
 typedef struct {
     int32_t storage, from, to;
 } cell_range;
 
-/* Writes cells `w` as the owner of rank r, before (mark 0) or after (mark 1) its invocation e. The cells hold `value`
- * then. */
+/* Lets rank r's caller write cells `w` before (mark 0) or after (mark 1) its invocation e. The cells then hold
+ * `value`. */
 static bool owner_writes(tutti_checker *c, int32_t r, int32_t e, int mark, cell_range w, uint32_t value)
 {
     const tutti_clock *begin = &c->threads[c->ranks[r].first_thread].clock;
@@ -204,7 +204,7 @@ static bool owner_writes(tutti_checker *c, int32_t r, int32_t e, int mark, cell_
         tutti_cell *cell = &c->cells[at];
         next = tutti_run_after(c, at);
         if (watched(c, at, next)) keep_witness(c, &(tutti_witness){writer, e + 1, r, -1, e, true});
-        /* the owner's own acts of earlier invocations are ordered among themselves */
+        /* the caller's own accesses in earlier invocations are ordered among themselves */
         bool own = cell->writer >= c->nthreads + 2 * r && cell->writer <= c->nthreads + 2 * r + 1 && cell->reader == -1;
         if (!own && !ordered(c, begin, cell, &other, &since)) {
             char now[300];
@@ -241,7 +241,7 @@ bool tutti_access_owner(tutti_checker *c, int32_t r, int32_t e)
         if (rank->buffers[b].role != TUTTI_BUFFER_OUT) continue;
         int32_t lo, hi;
         tutti_grid_find(&c->grid, &rank->buffers[b].window, &lo, &hi);
-        /* the new input of the caller has replaced the old value wherever the input reaches */
+        /* where input and output share memory, the caller's new input has replaced the old output already */
         bool replaced = rank->storage_of[b] == in0 && ready_lo < ready_hi;
         int32_t left_hi = replaced && ready_lo < hi ? ready_lo : hi,
                 right_lo = replaced && ready_hi > lo ? ready_hi : lo;

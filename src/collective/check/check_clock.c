@@ -2,18 +2,18 @@
 /* check_clock.c: vector clocks that are shared until they change, and that keep only what may matter.
  *
  * A clock is a base (knowledge of other threads and of owners' acts, copied on write) and the holder's own count beside
- * it. A burst of signals, even with accesses between them, changes the own count alone, so p - 1 messages share one
- * base. (thread, own) names one state: after some thread was told of it, the next event takes a new count. A thread
- * that knows `own` of another thread knows everything that the other knew then, which lets most joins end after one
- * comparison.
+ * it. Signals and accesses of the holder change its own count alone, so the p - 1 messages that it sends in a row share
+ * one base. The pair (thread, own) names one state of a thread: after another thread has heard of a state, the next
+ * event takes a new count. A thread that knows count `own` of another thread knows all that the other thread knew at
+ * that count. So most joins end after one comparison.
  *
- * Adopting. Most messages between sequences of a rank contain all that the hearer knew. Then the hearer takes over the
- * teller's base and keeps the one count that is not in it, the teller's own, beside it (`via`).
+ * Adopting. Most messages between sequences of a rank contain all that the receiver knows. Then the receiver takes over
+ * the sender's base. The sender's own count is not in that base, so the receiver keeps it beside the base (`via`).
  *
  * Layouts. Rank r can only race with ranks that touch memory which r touches: its neighbours. A near layout keeps
- * entries for neighbours only, so a join in a ring of 1,024 ranks costs 5 entries, not 1,024. Knowledge that would have
- * to travel through other ranks is lost. A proof stays a proof, but a race found this way is only a suspicion, and the
- * check is done again with full layouts. */
+ * entries for neighbours only, so a join in a ring of 1,024 ranks costs 5 entries, not 1,024. Knowledge that travels
+ * through ranks that are no neighbours is lost. Losing knowledge can only add races: a schedule that passes is proved,
+ * but a race found this way is only suspected, and the check runs again with full layouts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -168,7 +168,7 @@ static bool contains(const tutti_clocks *c, const tutti_base *b, const tutti_bas
     return !more;
 }
 
-/* Takes over the base of the news if no knowledge is lost by it. */
+/* Takes over the base of the news (a received message) if the thread loses no knowledge by it. */
 static bool adopt(tutti_clocks *c, tutti_clock *t, const tutti_news *news)
 {
     bool large = c->begin == ALIGNMENT;
@@ -184,7 +184,7 @@ static bool adopt(tutti_clocks *c, tutti_clock *t, const tutti_news *news)
     return true;
 }
 
-/* Returns true if `from` knows more than `to` in entries that both layouts have. Callers test this before they join,
+/* Returns true if `from` has a larger entry than `to` where both layouts have one. Callers test this before they join,
  * because most messages between ranks that share no memory change nothing. */
 static bool has_more(const tutti_base *to, const tutti_base *from)
 {

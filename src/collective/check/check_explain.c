@@ -125,7 +125,7 @@ tutti_status tutti_explain_race(tutti_checker *c, tutti_cell *cell, int32_t othe
     tutti_explain_cell(c, cell, where, sizeof where);
     tutti_strbuf_printf(&sb, "race on %s: %s is not ordered after ", where, now);
     const tutti_witness *found = NULL;
-    for (int32_t i = 0; i + 1 < c->nwitnesses; i++) /* the last witness is `now` itself */
+    for (int32_t i = 0; i + 1 < c->nwitnesses; i++) /* the last witness is the access `now` itself, so it is left out */
         if (c->witnesses[i].writer == other && c->witnesses[i].clock == clock) found = &c->witnesses[i];
     if (found)
         add_witness(c, &sb, found);

@@ -102,7 +102,7 @@ void tutti_grid_find(tutti_grid *g, const tutti_slice *s, int32_t *lo, int32_t *
     const tutti_grid_row *row = row_of(g, s->of);
     *lo = row->place[s->first];
     *hi = row->place[s->first + s->count];
-    assert(*lo >= 0 && *hi >= *lo); /* without a mark at the boundary, the slice would look empty */
+    assert(*lo >= 0 && *hi >= *lo); /* both ends must have been marked as boundaries, else the slice would look empty */
 }
 
 void tutti_grid_release(tutti_grid *g)

@@ -2,10 +2,10 @@
 /* check_impl.h: declarations that the files of the checker share, and why the proof holds. One legal interleaving of
  * all ranks is replayed on symbols.
  *
- * Why one interleaving suffices: the i-th send of a channel meets the i-th recv and the i-th signal the i-th wait (the
- * checker proves that operations on one end of a channel are ordered), so the pairs do not depend on the interleaving.
- * A step that may start keeps that right. And if no two accesses race, every read sees the same write in every
- * interleaving.
+ * Why one interleaving suffices. The i-th send of a channel meets the i-th recv, and the i-th signal the i-th wait. The
+ * checker proves that operations on one end of a channel are ordered, so these pairs are the same in every
+ * interleaving. A step that may start can always start later, so all interleavings run the same steps. If no two
+ * accesses race, every read sees the same write in every interleaving.
  *
  *   grid     the elementary intervals: between neighbours of all distinct slice boundaries first/of. floor(first*n/of)
  *            grows with the fraction, so a proof for these intervals holds for every n, empty slices included.
@@ -27,15 +27,16 @@
 /* ---- grid (check_grid.c) ---- */
 typedef struct {
     int32_t of;
-    int32_t *place; /* one entry for each of the boundaries 0 .. of: first 1 if a slice begins or ends at it; after
-                     * tutti_grid_close its number in the grid, -1 = none */
+    int32_t *place; /* one entry for each of the boundaries 0 .. of. While slices are added: 1 if one begins or ends
+                     * there, else 0. After tutti_grid_close: the boundary's number in the grid, -1 = none */
 } tutti_grid_row;
 typedef struct {
     tutti_grid_row *rows;
-    int32_t nrows, last; /* last: index of the row that was used last */
-    int64_t work;        /* sum of the rows' `of`, capped */
+    int32_t nrows, last; /* last: index of the row that was found last, where the next search begins */
+    int64_t work;        /* sum of the rows' `of`, with an upper limit: a measure of the work to close the grid */
     int32_t ncells;
-    int32_t *first, *of; /* ncells + 1 boundaries, ascending */
+    int32_t *first, *of; /* boundary i is the fraction first[i] / of[i] of the vector; ncells + 1 boundaries,
+                          * ascending */
     int64_t units;       /* least common multiple of the rows' `of` */
 } tutti_grid;
 tutti_status tutti_grid_mark(tutti_grid *g, const tutti_slice *s, tutti_failure *err);
@@ -52,9 +53,9 @@ typedef struct {
     uint32_t n, capacity, nleaves;
     uint32_t *table, mask;
     uint8_t *proved; /* for each node: true once every leaf is known to be in its tree exactly once */
-    uint32_t *stamp; /* for each leaf: number of the last root whose tree holds it */
+    uint32_t *stamp; /* for each leaf: number of the last root in whose tree the walk met it */
     uint32_t nroots;
-    bool full; /* true if there are more sums than numbers for them: the check gives up */
+    bool full; /* true if there are more sums than numbers for them: then the check ends with a failure */
 } tutti_values;
 void tutti_values_init(tutti_values *v, uint32_t nleaves);
 void tutti_values_release(tutti_values *v);
@@ -68,11 +69,12 @@ uint32_t tutti_values_round(tutti_values *v, uint32_t a);
 bool tutti_values_prove(tutti_values *v, uint32_t root, uint32_t first, uint32_t count, uint32_t *culprit, int *times);
 
 /* ---- clocks (check_clock.c, check_layout.c) ---- */
-/* The layout of a rank's clocks: which threads and owners' acts have entries. near = NULL: all of them, in order. */
+/* The layout of a rank's clocks: which threads' counts and which callers' marks it has. near = NULL: those of all
+ * ranks, in order. */
 typedef struct {
     int32_t *near, nnear; /* numbers of the nnear neighbouring ranks, ascending */
-    int32_t *start;       /* nnear + 1 entries: the threads of rank near[i] begin at start[i] in counts; its marks are
-                           * at 2 * i */
+    int32_t *start;       /* counts of the threads of rank near[i] begin at index start[i], marks of that rank at 2 * i;
+                           * nnear + 1 entries */
     const int32_t *first_thread, *rank_of;
     int32_t ncounts, nmarks;
 } tutti_clock_layout;
@@ -80,12 +82,12 @@ typedef struct tutti_base {
     int32_t refs;
     struct tutti_base *next; /* next base of the free list */
     const tutti_clock_layout *layout;
-    /* a clock entry for each thread (the holder's own entry is stale); 32 bits, or 16 if wide = NULL */
+    /* wide: the clock's count of each thread (stale for the holder itself) in 32 bits; if NULL, in 16 bits */
     int32_t *wide;
     int16_t *narrow;
     int32_t maker, age; /* maker: the thread that made the base; age: an older base of the same thread knows nothing
                          * that a younger one does not */
-    uint8_t *marks;     /* 2 for each rank: the number of invocations whose READY, and whose FREE, are known */
+    uint8_t *marks;     /* two numbers for each rank: of how many invocations its READY, and its FREE, are known */
 } tutti_base;
 static inline int32_t tutti_base_count(const tutti_base *b, int32_t at)
 {
@@ -94,7 +96,8 @@ static inline int32_t tutti_base_count(const tutti_base *b, int32_t at)
 typedef struct {
     tutti_arena arena;
     tutti_base *spare;
-    size_t begin, count_bytes, mark_bytes; /* layout of a base: counts begin at `begin`, marks follow */
+    size_t begin, count_bytes, mark_bytes; /* bytes of a base: counts begin at offset `begin` and take count_bytes;
+                                            * marks follow and take mark_bytes */
     bool wide;                             /* counts may pass 2^15, so they need 32 bits */
 } tutti_clocks;
 static inline int32_t tutti_layout_rank(const tutti_clock_layout *l, int32_t rank)
@@ -109,7 +112,8 @@ static inline int32_t tutti_layout_rank(const tutti_clock_layout *l, int32_t ran
     }
     return lo < l->nnear && l->near[lo] == rank ? lo : -1;
 }
-/* Return the index of the clock's entry for a thread, and for a mark (an owner's act); -1 if the layout has none. */
+/* Return the index of a clock's entry for a thread, or for a mark (a caller's READY or FREE); -1 if the layout has
+ * none. */
 static inline int32_t tutti_layout_thread(const tutti_clock_layout *l, int32_t thread)
 {
     if (!l->near) return thread;
@@ -126,19 +130,20 @@ static inline int32_t tutti_layout_mark(const tutti_clock_layout *l, int32_t mar
 typedef struct {
     tutti_base *base;
     int32_t thread, own, depth;
-    int32_t via, via_own; /* what is known besides the base: the thread `via` up to its clock via_own; via -1 =
-                           * nothing */
+    int32_t via, via_own; /* knowledge that is not in the base: the thread `via` up to its clock via_own; via -1 =
+                           * none */
 } tutti_news;
 typedef struct {
     tutti_base *base;
     int32_t thread, own, depth;
     int32_t via, via_own, age;
-    bool released; /* other threads may have heard this epoch: the next event needs a new epoch */
+    bool released; /* other threads may know of this epoch already, so the next event needs a new epoch */
 } tutti_clock;
 void tutti_clocks_init(tutti_clocks *c, const tutti_clock_layout *layouts, int32_t nranks, int64_t max_events);
 void tutti_clocks_release(tutti_clocks *c);
 void tutti_clock_init(tutti_clocks *c, tutti_clock *t, int32_t thread, const tutti_clock_layout *layout);
-tutti_news tutti_clock_tell(tutti_clock *t); /* takes a reference; tutti_clock_drop gives it back */
+tutti_news tutti_clock_tell(tutti_clock *t); /* returns the thread's knowledge for a message and takes a reference;
+                                              * tutti_clock_drop releases it */
 void tutti_clock_drop(tutti_clocks *c, tutti_news *news);
 void tutti_clock_hear(tutti_clocks *c, tutti_clock *t, const tutti_news *news);
 void tutti_clock_mark(tutti_clocks *c, tutti_clock *t, int32_t mark, int32_t count);
@@ -170,10 +175,10 @@ typedef struct {
     uint16_t hint;
     int32_t index;   /* number of the step in its part */
     int32_t channel; /* index into channels, or -1 */
-    int32_t lo, hi;  /* the slice covers cells lo .. hi - 1 */
-    int32_t node;    /* index into the rank's nodes, if other steps wait for it, or -1 */
-    int32_t args;    /* index into the rank's args: ndeps, nins, nouts, nodes..., storages in..., storages out...,
-                      * folds... */
+    int32_t lo, hi;  /* the slice of the operand covers cells lo .. hi - 1 */
+    int32_t node;    /* index into the rank's nodes if other steps depend on this step, else -1 */
+    int32_t args;    /* index into the rank's args, where the step has ndeps, nins, nouts, nodes..., storages in...,
+                      * storages out..., folds... */
 } tutti_check_step;
 
 typedef struct {
@@ -186,7 +191,7 @@ typedef struct {
 
 typedef struct {
     int32_t step;   /* number of the step in its part, for texts */
-    int32_t waiter; /* first of the threads that wait for the step, -1 = none */
+    int32_t waiter; /* first of the list of threads that wait for the step, -1 = none */
     int32_t ndependents, nleft;
     bool done;
     tutti_news news;
@@ -230,7 +235,7 @@ typedef struct {
     int32_t took_thread, took_clock;  /* thread and clock of the last recv or wait */
     int32_t ngiven, ntaken;           /* number of operations at the sending and at the receiving end so far, over all
                                        * invocations */
-    tutti_signal_note *oldest, *last; /* signals that no wait has taken yet */
+    tutti_signal_note *oldest, *last; /* list of signals that no wait has taken yet: its first and its last entry */
     int32_t *seen;                    /* one-sided: (thread, clock) of each wait that completed; NULL = the schedule has
                                        * no puts */
     int32_t seen_capacity;
@@ -241,8 +246,8 @@ typedef struct {
     int32_t writer,
         wclock; /* writer: a thread, nthreads + a mark, or nthreads + nmarks + a channel (a put; wclock is then the
                  * ordinal of its signal) */
-    int32_t reader, rclock; /* last read of the cell: -1 for none, a thread, or -2 - i for a list of reads that begins
-                             * at i */
+    int32_t reader, rclock; /* last read of the cell. reader: its thread, -1 for none, or -2 - i for a list of reads
+                             * that begins at i; rclock: the thread's clock */
     int32_t storage;        /* the storage through which the cell was written */
 } tutti_cell;
 typedef struct {
@@ -260,7 +265,7 @@ typedef struct {
 
 /* An access that the second run of a failed check notes, so that the failure can name it. */
 typedef struct {
-    int32_t writer, clock; /* who wrote the cell, and when: as in tutti_cell */
+    int32_t writer, clock; /* thread that accessed the cell, and its clock then: as in tutti_cell */
     int32_t rank, step, invocation;
     bool write;
 } tutti_witness;
@@ -279,7 +284,8 @@ typedef struct {
                         * read */
     uint64_t *touched; /* rank x rank bits, used while loading: which rank touches whose memory */
     tutti_clock_layout *layouts;
-    int32_t *first_thread, *rank_of; /* first_thread: a rank's first thread; rank_of: a thread's rank */
+    int32_t *first_thread, *rank_of; /* first_thread: for each rank its first thread; rank_of: for each thread its
+                                      * rank */
     tutti_check_rank *ranks;
     tutti_storage *storages;
     int32_t nstorages;
@@ -296,7 +302,8 @@ typedef struct {
     uint32_t channel_mask;
     tutti_thread *threads;
     int32_t nthreads;
-    int32_t *queue, queue_head, queue_count; /* ring of threads that may run */
+    int32_t *queue, queue_head, queue_count; /* ring buffer of threads that may run: first entry and number of
+                                              * entries */
     tutti_signal_note *spare_note;
     int32_t ninvocations, nleaves;
     int32_t *leaf_rank, *leaf_ordinal, *leaf_first, *leaf_count;
@@ -304,7 +311,7 @@ typedef struct {
     int32_t stack_capacity;
     uint32_t *first_root;    /* for each invocation: the expression of the first output cell that was judged; 0 = none
                               * yet */
-    uint32_t canonical_root; /* the expression that a canonical sum has in the first invocation; 0 = none */
+    uint32_t canonical_root; /* canonical sums: the expression that every result must have in invocation 0; 0 = none */
     uint32_t
         *held; /* allreduce: for each invocation and interval of the grid, the value of the first rank that was checked;
                 * 0 = none yet */
@@ -326,7 +333,7 @@ tutti_status tutti_check_load(tutti_checker *c);
 tutti_status tutti_check_part_shape(tutti_checker *c, const tutti_part *part);
 /* checks that the inputs tile the leaves */
 tutti_status tutti_check_leaves(tutti_checker *c);
-/* Returns true if this rank owes elements at the end. */
+/* Returns true if this rank must hold a result at the end. */
 static inline bool tutti_check_owes(const tutti_schedule_header *h, int32_t rank)
 {
     bool to_root = h->collective == TUTTI_GATHER || h->collective == TUTTI_REDUCE;
@@ -352,15 +359,16 @@ bool tutti_check_play_buffered(tutti_checker *c, tutti_thread *t, const tutti_ch
 bool tutti_check_give_up(tutti_checker *c, const tutti_channel *ch, const char *what);
 bool tutti_check_in_order(tutti_checker *c, const tutti_channel *ch, const tutti_clock *t, int32_t *last,
                           int32_t *clock, const char *what);
-/* Signals and messages on their way. give appends what t knows to the channel. take lets t hear the oldest entry, which
- * is valid until the next give; NULL means that t waits, or that the check has failed with the given words. */
+/* Signals and messages that were sent but not received. give appends t's knowledge to the channel. take joins the
+ * oldest entry into t's knowledge and returns it, valid until the next give; NULL: t waits, or the check has failed
+ * with the given words. */
 tutti_signal_note *tutti_check_give(tutti_checker *c, tutti_channel *ch, tutti_clock *t);
 tutti_signal_note *tutti_check_take(tutti_checker *c, tutti_channel *ch, tutti_clock *t, const char *at_a_time,
                                     const char *not_ordered);
 /* Returns true if both ends of a message describe it alike. */
 bool tutti_check_same_message(tutti_checker *c, const tutti_channel *ch, const tutti_check_step *send,
                               const tutti_check_step *recv);
-/* Offsets in the args of a step. */
+/* Return the place of a step's inputs (of outputs, of folds) in its args. */
 static inline const int32_t *tutti_check_inputs(const int32_t *args)
 {
     return args + 3 + args[0];
@@ -378,12 +386,12 @@ void tutti_check_complete(tutti_checker *c, int32_t thread); /* completes the th
  * c->pieces. */
 bool tutti_access_read(tutti_checker *c, tutti_thread *t, const tutti_check_step *s, int32_t storage);
 bool tutti_access_write(tutti_checker *c, tutti_thread *t, const tutti_check_step *s, int32_t storage);
-/* Returns true if the cell was last written as memory of other elements, so that it does not hold what the storage
- * means there. */
+/* Returns true if the cell was last written through a storage that places other elements there, so that it does not
+ * hold this storage's elements. */
 bool tutti_access_displaced(const tutti_checker *c, const tutti_cell *cell, int32_t storage);
-/* Returns true if t knows the last write to the cell. */
+/* Returns true if the last write to the cell happened before t's present. */
 bool tutti_access_known(const tutti_checker *c, const tutti_clock *t, const tutti_cell *cell);
-/* Lets the owner overwrite inputs (READY) and use outputs (FREE) of rank r before its invocation e. */
+/* Plays the caller's accesses before invocation e of rank r: it overwrites inputs (READY) and uses outputs (FREE). */
 bool tutti_access_owner(tutti_checker *c, int32_t r, int32_t e);
 static inline int64_t tutti_cell_at(const tutti_checker *c, int32_t storage, int32_t invocation, int32_t at)
 {
@@ -406,7 +414,7 @@ static inline int64_t tutti_run_after(const tutti_checker *c, int64_t at) /* ret
     while (!bits) bits = c->heads[++word];
     return word * 64 + __builtin_ctzll(bits);
 }
-void tutti_runs_init(tutti_checker *c); /* may be called once storages are placed */
+void tutti_runs_init(tutti_checker *c); /* cuts the storages into runs; call it once the storages have their cells */
 void tutti_runs_cut(tutti_checker *c, int64_t lo, int64_t hi);
 /* joins neighbouring runs that are alike */
 void tutti_runs_join(tutti_checker *c, int64_t lo, int64_t hi);

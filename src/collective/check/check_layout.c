@@ -2,8 +2,8 @@
 /* check_layout.c: decides which other ranks' accesses a rank's vector clock has to remember.
  *
  * touched[r] = ranks whose memory r's steps touch (itself included). Two ranks can race only if they touch the same
- * rank's memory, so r's neighbours are all ranks that touch what r touches. If nearly all ranks are neighbours (direct
- * exchanges), they share one full layout, whose joins are plain vector loops. */
+ * rank's memory, so r's neighbours are all ranks that touch some memory which r touches too. If nearly all ranks are
+ * neighbours (direct exchanges), they share one full layout, whose joins are plain vector loops. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,8 +64,8 @@ static void near_layout(tutti_checker *c, int32_t r, const uint64_t *near, int32
     l->nmarks = 2 * l->nnear;
 }
 
-/* Returns true if the lists of neighbours would hold more than an eighth of all pairs; then all ranks count as
- * neighbours of all. */
+/* Returns true if ranks touch memory of more than an eighth of all pairs of ranks, or are fewer than 16; then every
+ * rank counts as a neighbour of all. */
 static bool is_crowded(const tutti_checker *c, size_t words)
 {
     int64_t pairs = 0, p = c->head->nranks;

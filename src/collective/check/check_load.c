@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_load.c: compiles parts for the replay. Cells stand for fractions, storages for buffers, channels for peers.
+/* check_load.c: compiles parts for the replay. In the compiled form cells replace fractions of the vector, storages
+ *replace buffers, and indices of channels replace peers.
  *
  * Parts are generated twice: first for the slices and buffers of all ranks, then for the steps, whose slices may lie on
- * other ranks. Only the compiled form is kept, with 32 bytes a step and 4 a slice, because a ring of 1,024 ranks has 10
- * million steps. */
+ * other ranks. Only the compiled form is kept, with 32 bytes for each step and 4 for each slice, because a ring of
+ * 1,024 ranks has 10 million steps. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +31,8 @@ static tutti_status header_shape(tutti_checker *c)
     return TUTTI_OK;
 }
 
-/* Marks the elements that ranks owe and that their callers fill: slice r of nranks, row r of a matrix, or all. */
+/* Marks the elements that each rank must hold at the end, and those that its caller fills: slice r of nranks, row r of
+ * a matrix, or all. */
 static tutti_status mark_owed(tutti_checker *c, int32_t r)
 {
     int32_t p = c->head->nranks;
@@ -183,7 +185,7 @@ typedef struct {
     int64_t units_in, units_out;
     struct {
         int32_t sequence, stage;
-    } * reader; /* for each buffer: the sequence that first reads it; sequence -1 = none yet */
+    } * reader; /* for each buffer: sequence and stage of the first step that reads it; sequence -1 = none yet */
 } loader;
 
 /* Notes that one sequence writes where another sequence read before. The order of the two accesses then often follows
@@ -211,7 +213,7 @@ static tutti_status find_nodes(tutti_checker *c, loader *l)
         nargs += 3 + s->ndeps + 2 * s->nins + s->nouts;
         for (int32_t k = 0; k < s->ndeps; k++) {
             int32_t d = p->deps[s->first_dep + k];
-            /* the order of the sequence implies this dependency already */
+            /* both steps are in one sequence, whose order implies the dependency */
             if (p->steps[d].sequence == s->sequence) continue;
             if (!l->node_of[d]) l->node_of[d] = ++l->rank->nnodes;
         }
@@ -329,7 +331,8 @@ static tutti_status load_part(tutti_checker *c, int32_t r)
     return st;
 }
 
-/* Returns how often a thread can tell what it knows in all invocations; its clock grows by at most one each time. */
+/* Returns the most messages and completed steps by which a thread passes on its knowledge in all invocations; its clock
+ * grows by at most one each time. */
 static int64_t most_tellings(const tutti_checker *c)
 {
     int64_t most = 0;

@@ -70,7 +70,7 @@ bool tutti_check_same_message(tutti_checker *c, const tutti_channel *ch, const t
     return send->hint == recv->hint || tutti_check_give_up(c, ch, "the two ends of a message carry different hints");
 }
 
-/* Moves a message whose send and recv are both reached. */
+/* Moves a message once its send and its recv have both been reached. */
 static bool transfer(tutti_checker *c, tutti_thread *from, const tutti_check_step *send, tutti_thread *to,
                      const tutti_check_step *recv)
 {
@@ -167,7 +167,7 @@ static bool play_signal(tutti_checker *c, tutti_thread *t, const tutti_check_ste
            tutti_check_give(c, ch, &t->clock);
 }
 
-/* A put belongs to the next signal of its channel, in every interleaving. */
+/* Plays a put. It becomes visible by the next signal of its channel, in every interleaving. */
 static bool play_put(tutti_checker *c, tutti_thread *t, const tutti_check_step *s)
 {
     tutti_channel *ch = &c->channels[s->channel];

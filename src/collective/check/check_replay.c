@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_replay.c: plays all sequences of all ranks until each has done its invocations or none can go on.
  *
- * A thread runs until it is blocked: on a step of its own rank, on the other end of a channel, or on a signal. Sends
- * meet receives (capacity 0: if that ends, every larger capacity ends), but the sender learns nothing from it. Races
- * are judged as if sends were buffered, so the proof holds for any capacity. */
+ * A thread runs until it is blocked: on a step of its own rank, on the other end of a channel, or on a signal. A send
+ * waits for its receive (capacity 0): a schedule that does not deadlock so does not with buffers either. But the sender
+ * counts as knowing nothing of the receiver after that, as if the send were buffered. So the proof holds for any
+ * capacity. */
 #include "check_impl.h"
 
 void tutti_check_wake(tutti_checker *c, int32_t thread)
@@ -63,7 +64,7 @@ void tutti_check_complete(tutti_checker *c, int32_t thread)
 }
 
 /* Ends an invocation when all sequences of the rank are complete: they share their knowledge, outputs are judged, and
- * the owner acts. */
+ * the rank's caller uses the outputs. */
 static void end_invocation(tutti_checker *c, int32_t r)
 {
     tutti_check_rank *rank = &c->ranks[r];

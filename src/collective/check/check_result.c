@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_result.c: checks whether the outputs hold what the collective owes.
  *
- * Inputs of all ranks must tile the leaves (one a rank, more if the source says so, or the slots of a canonical sum).
- * When a rank completes an invocation, every cell that it owes must hold an expression that contains each leaf of that
- * invocation exactly once (a reduction) or is the leaf of the rank that the cell belongs to (a gather). Expressions
- * that are one node need one proof. After a barrier, the rank must know that all ranks said READY of that
+ * Inputs of all ranks must tile the leaves (one for each rank, more if the source says so, or the slots of a canonical
+ * sum). When a rank completes an invocation, every cell that it owes must hold an expression that contains each leaf of
+ * that invocation exactly once (a reduction) or is the leaf of the rank that the cell belongs to (a gather). Equal
+ * expressions are one node and are proved once. After a barrier, the rank must know that all ranks were READY in that
  * invocation. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,7 +116,7 @@ tutti_status tutti_check_leaves(tutti_checker *c)
             spans[leaf] = (span){buffer->leaf, buffer->nleaves, r};
         }
     if (reduces(c)) st = tile(c, spans);
-    /* the acts after the last invocation write the leaves of one more invocation */
+    /* one invocation more, because the caller's accesses after the last one write the leaves of the next */
     tutti_values_init(&c->values, (uint32_t)(c->nleaves * (c->ninvocations + 1)));
     c->first_root = TUTTI_ARENA_NEW(&c->arena, uint32_t, c->ninvocations);
     if (c->head->collective == TUTTI_ALLREDUCE)
@@ -180,7 +180,7 @@ static void compare_held(tutti_checker *c, int32_t e, int64_t lo, int64_t hi, ui
     }
 }
 
-/* Proves that a slice of rank r's output (ordinal slice->buffer) holds what the collective owes. */
+/* Proves that a slice of rank r's output (number slice->buffer) holds the right result. */
 static bool prove_slice(tutti_checker *c, int32_t r, int32_t e, const tutti_slice *slice, int32_t owner)
 {
     int32_t lo, hi, out = c->ranks[r].outs[slice->buffer];

@@ -2,7 +2,7 @@
 /* check_runs.c: joins neighbouring cells with one history into a run. Only the first cell of a run holds the history.
  *
  * One bit a cell says where runs begin. Most steps move ranges that were moved together before, so a step costs the
- * runs that it touches, not the cells: at 4,096 ranks halving-doubling touches 13 runs a rank instead of 4,096 cells,
+ * runs that it touches, not the cells: at 4,096 ranks halving-doubling touches 13 runs per rank instead of 4,096 cells,
  * and most of the cells' memory is never written and so never allocated. Runs are cut where an access begins or ends,
  * and joined again where it leaves neighbours alike. */
 #include "check_impl.h"
@@ -66,7 +66,7 @@ void tutti_runs_join(tutti_checker *c, int64_t lo, int64_t hi)
     }
 }
 
-/* Makes the cells [lo, hi) one run. The caller has emptied their lists of reads before. */
+/* Makes the cells [lo, hi) one run. The caller has freed their lists of reads before. */
 static void melt(tutti_checker *c, int64_t lo, int64_t hi)
 {
     for (int64_t at = lo + 1; at < hi;) {

@@ -34,8 +34,8 @@ static tutti_status buffer_shape(tutti_checker *c, const tutti_buffer *b)
 
 static tutti_status buffers_shape(tutti_checker *c, const tutti_part *p)
 {
-    bool ascending = true; /* compilers number the ordinals of each role in ascending order; then no ordinal occurs
-                            * twice */
+    bool ascending = true; /* true while ordinals of each role ascend, as compilers number them: then no ordinal can
+                            * occur twice */
     int32_t last[3] = {-1, -1, -1};
     for (int32_t i = 0; i < p->nbuffers; i++) {
         const tutti_buffer *b = &p->buffers[i];
@@ -57,7 +57,7 @@ static tutti_status buffers_shape(tutti_checker *c, const tutti_part *p)
 typedef struct {
     int min_in, max_in, min_out, max_out;
     bool peer;
-    unsigned classes; /* bit set of tutti_wire_class */
+    unsigned classes; /* bit set of tutti_wire_class: the classes that allow this kind of step */
 } kind_rule;
 enum {
     TWO = 1 << TUTTI_WIRE_TWO_SIDED,
@@ -112,7 +112,7 @@ static tutti_status step_fields(tutti_checker *c, const tutti_part *p, const tut
     return TUTTI_OK;
 }
 
-/* The sum expression of a reduce must leave one value. */
+/* Checks that the folds of a reduce leave exactly one value. */
 static tutti_status step_folds(tutti_checker *c, const tutti_part *p, const tutti_step *s)
 {
     if (s->kind != TUTTI_STEP_REDUCE) return TUTTI_OK;
@@ -147,7 +147,8 @@ static bool same_interval(const tutti_slice *a, const tutti_slice *b)
            (int64_t)a->count * b->of == (int64_t)b->count * a->of;
 }
 
-/* Every slice of a step names the same elements of the index space: only then are their lengths equal for every n. */
+/* Checks a step's slices. All must name the same elements of the index space: only then are their lengths equal for
+ * every n. */
 static tutti_status step_slices(tutti_checker *c, const tutti_part *p, const tutti_step *s)
 {
     int32_t n = s->nins + s->nouts;

@@ -14,7 +14,7 @@
 #include "tutti/lower.h"
 
 struct tutti_launched {
-    tutti_group_config config; /* configuration of the group, by which the rank's launcher is told how the rank ends */
+    tutti_group_config config; /* configuration of the group; through it the rank's launcher hears how the rank ends */
 };
 
 /* A page that the kernel zeroes in a child of fork, so that a child is recognised. */

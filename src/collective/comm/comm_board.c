@@ -2,8 +2,8 @@
 /* comm_board.c: a board on which each rank shows which call it has made, so that calls that differ are refused.
  *
  * The board of a rank is a ring of its last calls: number and notice. The writer stores the number last. The reader
- * looks at the number before and after it reads, and skips a notice that is being overwritten: a rank that is so far
- * ahead has got its answers. Posting costs two cache lines of this rank. Other ranks read them after they have waited
+ * looks at the number before and after it reads, and skips a notice that is being overwritten: its rank is many calls
+ * ahead, so that call agreed. Posting costs two cache lines of this rank. Other ranks read them after they have waited
  * in vain for a while, or when a peer marks the invocation with another call number. */
 #include <stdatomic.h>
 #include <stdio.h>

@@ -53,7 +53,7 @@ static void list_blocks(tutti_request *q)
     }
 }
 
-/* Returns the length of pieces, which are about equal: the exchange is cut anew for each other length. */
+/* Returns the length of pieces: about equal, because each change of length means cutting the exchange anew. */
 static int64_t even_piece(int64_t length, int64_t most)
 {
     enum { STEP = 64 };
@@ -141,9 +141,9 @@ static tutti_status wait_for(tutti_request *q, tutti_failure *err)
 
 /* --- blocking calls --- */
 
-/* Returns the time that counts for a call. Waiting until the others begin belongs to their earlier work and does not
- * count. But if calls follow each other at once, the wait belongs to the call before, which one rank ended sooner than
- * another; then the whole time counts. */
+/* Returns the seconds that count for a call. Waiting until the others begin does not count: their earlier work causes
+ * it. But if calls follow at once, the wait is due to the call before, which ended at different times on the ranks:
+ * then the whole time counts. */
 static double cost_of(tutti_comm *comm, const tutti_exchange_stats *before, const tutti_exchange_stats *after)
 {
     enum { AT_ONCE = 4 };
@@ -198,14 +198,14 @@ static tutti_class *class_of(tutti_comm *comm, const tutti_call_plan *plan, cons
     c->takes_turns = comm->crowded;
     c->number = comm->nclasses++;
     tutti_class_begin_burst(c, plan->first);
-    tutti_class_next(c); /* counts the first call, which goes the way `first` */
+    tutti_class_next(c); /* counts the first call of the class, which uses the way `first` */
     c->next = comm->classes;
     comm->classes = c;
     return c;
 }
 
-/* Returns the way of this call, which rank 0 wrote before the call before it (comm_way.h). On rank 0 it also writes the
- * way of the next call. */
+/* Returns the way through memory of this call, which rank 0 wrote at the beginning of the previous call (comm_way.h).
+ * On rank 0 it also writes the way of the next call. */
 static tutti_way take_way(tutti_comm *comm, tutti_class *c, tutti_way first)
 {
     const int64_t call = c->calls++;
@@ -384,7 +384,7 @@ static tutti_status test(tutti_request *q, bool *done, tutti_failure *err)
     if (q->active && !st && atomic_load(&q->done)) {
         q->active = false;
     }
-    if (st && q->active) { /* the request has ended without a result */
+    if (st && q->active) { /* after a failure the request has ended without a result */
         tutti_call_queue_drop(q->queue);
         q->active = false;
     }

@@ -3,11 +3,12 @@
  * (comm_way.h).
  *
  * Each way is tried in several calls in a row, because the time of a call depends on the call before it. The first call
- * finds cold memory and does not count. If ranks take turns on a core, one call is short because another was long.
+ * finds cold memory and does not count. If ranks take turns on a core, one call is short because another one was long,
+ * so only a mean over calls says anything.
  *
  * If each rank has a core, a long call takes its own time, or up to 3 ms more if another process had the core for a
- * time slice. The shortest of a few calls says which of two ways is faster; their mean would say which of them another
- * process disturbed. */
+ * time slice. So the shortest of a few calls shows which of two ways is faster. Their mean would show which of them
+ * another process disturbed. */
 #include "comm_way.h"
 
 /* Trying a way through memory again may cost this share of the time, and happens after PAUSE calls at the earliest. */
@@ -27,8 +28,8 @@ static int burst_of(const tutti_class *c)
 {
     if (c->key.octave < SHORT_OCTAVE) return SHORT_BURST;
     return c->takes_turns ? TURNS_BURST
-                          : LONG_BURST; /* ranks take turns: the first call does not count, the others are alternately
-                                         * short and long */
+                          : LONG_BURST; /* for ranks that take turns: one call that does not count, then two, of which
+                                         * one is short and one long */
 }
 
 int32_t tutti_octave_of(int64_t bytes)
@@ -100,9 +101,9 @@ static void follow(tutti_class *c, tutti_way best, double before)
         if (w != (int)best) c->record[w].cost *= factor;
 }
 
-/* Adds a call to a burst, whose first call does not count. At the end of the burst it returns the shortest of long
- * calls, unless ranks take turns; the mean of a few calls; or the mean of many calls without the longest, in which some
- * rank was interrupted. Returns 0 before the end. */
+/* Adds a call to a burst, whose first call does not count. At the end of the burst it returns the burst's cost. For
+ * long calls of ranks that do not take turns this is the shortest call. Otherwise it is the mean, of many calls without
+ * the longest one, in which some rank was interrupted. Returns 0 before the end. */
 static double add_to_burst(const tutti_class *c, tutti_way_burst *b, double cost)
 {
     if (b->begun) {

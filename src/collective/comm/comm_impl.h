@@ -5,7 +5,7 @@
  *     mapped   the exchange is bound to memory of all ranks (alloc, enrol): one invocation a call
  *     shown    bound to plain memory (executor.h), which peers see through scratch: a piece of the vector an invocation
  *     staged   bound to memory of its own: a piece is copied in, exchanged, copied out
- *     reached  bound to plain memory, that of peers included: one invocation a call
+ *     reached  bound to plain memory, which the system copies between processes (CMA): one invocation a call
  *   class    calls of one kind and about one length: they try several ways and keep the fastest (comm_choice.c)
  *   queue    one exchange and the requests that go through it, one after the other
  *   board    what each rank has called, in memory that the others read when something is wrong
@@ -29,9 +29,10 @@
 typedef struct {
     int32_t way, collective, type, op, root, in_place;
     int64_t n;                  /* elements of the vector that the exchange moves */
-    int64_t in, out;            /* places of input and output; mapped: allocation << 48 | offset; other paths: 0 */
-    uint64_t counts, algorithm; /* hashes of the counts and of the algorithm's name; counts 0: equal blocks, or staged
-                                 * (which takes any counts); algorithm 0: auto */
+    int64_t in, out;            /* places of input and output: allocation << 48 | offset if the path is mapped, 0 on
+                                 * other paths */
+    uint64_t counts, algorithm; /* counts: hash of the array of counts; 0: equal blocks, or path staged (which takes any
+                                 * counts). algorithm: hash of its name; 0: auto */
 } tutti_call_key;
 _Static_assert(sizeof(tutti_call_key) == 64, "no padding: keys are compared byte by byte");
 
@@ -40,7 +41,7 @@ typedef struct {
     int64_t preparing;
     tutti_call_key key;
     int64_t count;
-    uint64_t counts; /* hash of the counts as in the key, but set on every path */
+    uint64_t counts; /* hash of the array of counts, for every path (the key has it for some paths only) */
     char algorithm[32];
 } tutti_notice;
 _Static_assert(sizeof(tutti_notice) == 120, "a notice and its number are two cache lines");
@@ -53,7 +54,7 @@ struct tutti_call_queue {
     char algorithm[TUTTI_ALGORITHM_TEXT];
     tutti_schedule *lowered; /* the communicator owns this schedule */
     tutti_exchange *x;
-    tutti_region *stage; /* staged: memory for the input, then for the output */
+    tutti_region *stage; /* path staged: memory into which the input is copied, then the output */
     char *stage_in, *stage_out;
     int64_t piece; /* largest number of elements of a block that one invocation moves; mapped, reached: the whole
                     * block */
@@ -67,15 +68,16 @@ typedef struct {
 } tutti_call_block;
 
 struct tutti_request {
-    tutti_comm *comm;                            /* NULL: the communicator was destroyed, and this request's queue with
-                                                  * it */
-    tutti_call_queue *queue;                     /* NULL: the allocation that this queue used has been freed */
+    tutti_comm *comm;                            /* NULL: the communicator was destroyed, and the request's queue too */
+    tutti_call_queue *queue;                     /* queue of this request; NULL: the allocation that the queue used has
+                                                  * been freed */
     tutti_request *next;                         /* the next request of the queue */
-    tutti_request *next_prepared, **prepared_at; /* links of the list of the communicator's prepared requests */
+    tutti_request *next_prepared, **prepared_at; /* links in the list of the communicator's prepared requests */
     tutti_call call;
     tutti_notice notice;
     size_t bytes;               /* bytes of an element */
-    tutti_call_block *in, *out; /* staged: blocks in the order of the stage */
+    tutti_call_block *in, *out; /* path staged: arrays of the blocks of input and output, in the order in which they lie
+                                 * in the stage */
     tutti_call_block one_in, one_out;
     int32_t nin, nout;
     int64_t length, at; /* length: elements of the longest block; at: how many elements of it are done */
@@ -89,13 +91,14 @@ struct tutti_request {
 
 /* A validated call. */
 typedef struct {
-    uint32_t ways;            /* bit set of the ways through memory that the call may go */
+    uint32_t ways;            /* bit set of the ways through memory that the call may use */
     tutti_way first;          /* the way through memory that is taken if no way's time is known */
-    bool in_place, has_empty; /* has_empty: some block has no elements */
+    bool in_place, has_empty; /* in_place: input and output are the same memory; has_empty: some block has no
+                               * elements */
     size_t bytes;             /* bytes of an element */
     int32_t nblocks;          /* number of blocks: 1, ranks or ranks^2 */
     int64_t longest, total;   /* elements of the longest block, and of the vector */
-    int64_t in, out;          /* places as in the key */
+    int64_t in, out;          /* places of input and output, as in tutti_call_key */
 } tutti_call_plan;
 
 /* The last call with its plan, so that an equal call need not be planned again. */
@@ -127,7 +130,7 @@ struct tutti_comm {
     tutti_group *group;
     const tutti_device *device; /* the host's device, for which callers' memory is plain */
     int rank, nranks;
-    tutti_call_queue *queues; /* list of queues; the queue that was used last is first */
+    tutti_call_queue *queues; /* list of queues, the last used one first */
     tutti_last last;
     bool has_last; /* true if `last` is valid: no memory was allocated, enrolled or freed since it was set */
     tutti_class *classes;
@@ -142,10 +145,11 @@ struct tutti_comm {
                           * work of all ranks together */
     uint64_t calls;      /* number of the last call; calls count from 1 */
     tutti_writes writes; /* writes of tutti/transfer.h in flight */
-    struct tutti_launched *from; /* the launch environment from which the communicator was made; else NULL */
-    struct tutti_home *home;     /* tells the process that made the communicator from its children by fork */
+    struct tutti_launched *from; /* settings that the launcher left in the environment, from which the communicator was
+                                  * made; else NULL */
+    struct tutti_home *home;     /* shows whether this process made the communicator or is its child by fork */
     atomic_bool in_use;          /* true while a call is running */
-    int64_t timed_ns;            /* when the last timed call ended */
+    int64_t timed_ns;            /* time at which the last timed call ended */
     tutti_topology *here;        /* the hosts of the ranks as a topology; NULL: not needed yet */
 };
 
@@ -203,14 +207,15 @@ tutti_status tutti_call_queue_candidates(tutti_comm *comm, const tutti_call_key 
 int64_t tutti_place_of(const tutti_comm *comm, const void *address);
 void tutti_free_allocations(tutti_comm *comm);
 
-/* --- what each rank has called: comm_board.c --- */
+/* --- the board, on which each rank writes its calls: comm_board.c --- */
 tutti_status tutti_board_open(tutti_comm *comm, tutti_failure *err);
 /* Writes the notice for the other ranks and returns the call's number. */
 uint64_t tutti_board_post(tutti_comm *comm, const tutti_notice *notice);
 /* Returns true if every rank that has made call `number` has made the same call; else it fails the group. */
 bool tutti_board_compare(tutti_comm *comm, uint64_t number);
 void tutti_notice_text(const tutti_notice *notice, char *out, size_t size);
-/* Returns the word in which rank 0 says which way through memory call `parity` of class `number` goes. */
+/* Returns the shared word in which rank 0 writes the way through memory of a call of class `number`. Each class has two
+ * words, by the parity of the call's number. */
 _Atomic uint32_t *tutti_board_choice(const tutti_comm *comm, int number, int parity);
 
 #endif

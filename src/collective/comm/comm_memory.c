@@ -61,7 +61,7 @@ static tutti_status refuse_overlap(const tutti_comm *comm, const char *at, size_
     return TUTTI_OK;
 }
 
-/* Compares the size on all ranks, and tells all ranks if one of them refused, so that none waits for that rank. */
+/* Compares the size on all ranks. If a rank refused, all ranks get that refusal, so that none waits for the rank. */
 static tutti_status agree_on(tutti_comm *comm, size_t nbytes, tutti_status own, tutti_failure *err)
 {
     struct {

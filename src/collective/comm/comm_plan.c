@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* comm_plan.c: checks the arguments of a call, finds where its memory lies, and lists the ways that it may go.
  *
- * Decisions use only values that all ranks give alike, so that all go the same way. */
+ * Decisions use only values that are the same on all ranks, so that all ranks take the same way. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,14 +9,14 @@
 #include "comm_impl.h"
 
 static const int64_t MOST =
-    (int64_t)1 << 47; /* elements of a vector: floor(f*n) and bytes stay far from the ends of 64 bits */
+    (int64_t)1 << 47; /* most elements of a vector, so that neither floor(f*n) nor the bytes come near 2^63 */
 
 enum {
-    FEW_RANKS = 4,          /* up to this number of ranks one-shot pays; its work grows with the ranks */
-    FEW_BYTES = 1 << 14,    /* up to this number of bytes a call's time is only waiting */
-    CHOICE_BYTES = 1 << 14, /* bytes from which ways through memory differ by more than trying them costs */
-    PAST_BYTES = 1 << 18    /* bytes from which a call that tries no ways through memory writes shared memory with
-                             * stores that bypass the caches */
+    FEW_RANKS = 4,          /* most ranks for which one-shot is tried, because its work grows with their number */
+    FEW_BYTES = 1 << 14,    /* bytes up to which the time of a call is only waiting for other ranks */
+    CHOICE_BYTES = 1 << 14, /* bytes from which the choice of a way through memory gains more than the trials cost */
+    PAST_BYTES = 1 << 18    /* bytes from which a call that has no choice of ways writes shared memory with stores that
+                             * bypass the caches */
 };
 
 bool tutti_is_auto(const tutti_call *call)
@@ -161,7 +161,7 @@ static tutti_status check_memory(const tutti_comm *comm, const tutti_call *call,
                       (unsigned long long)nout, call->out);
 }
 
-/* Rounds up to a size class: four in each octave, so that at most a quarter is moved in vain. */
+/* Rounds up to a size class. Each octave has four classes, so that at most a quarter more is moved than needed. */
 static int64_t round_to_class(int64_t n)
 {
     int64_t step = 1;
@@ -186,8 +186,8 @@ static void choose_among(tutti_call_plan *plan, uint32_t ways, tutti_way first)
     plan->ways = ways | bit(first), plan->first = first;
 }
 
-/* one-shot reads p + 1 vectors on each rank, two-shot 3 - 2/p. If ranks take turns on a core, the difference always
- * costs time. */
+/* one-shot reads p + 1 vectors on each rank, two-shot 3 - 2/p. If ranks take turns on a core, they do not try one-shot
+ * for long vectors, where that difference costs time. */
 static void ways_of_allreduce(const tutti_comm *comm, int64_t bytes, tutti_call_plan *plan)
 {
     const bool few = comm->nranks <= FEW_RANKS, past = bytes >= PAST_BYTES;

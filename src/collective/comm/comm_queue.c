@@ -2,7 +2,8 @@
 /* comm_queue.c: moves requests through a queue, one after the other, piece by piece.
  *
  * The executor calls `tutti_call_queue_turn` when an invocation is complete, inside the call that drives the group. So
- * a request of many pieces goes on while its owner waits for another one, without a thread of the library. */
+ * a request of many pieces makes progress while its owner waits for another request, without a thread of the
+ * library. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,7 @@ bool tutti_call_queue_turn(void *arg)
     if (q->at >= q->length) {
         l->head = q->next;
         if (!l->head) l->tail = NULL;
-        atomic_store(&q->done, true); /* from here on only the owner may touch the request */
+        atomic_store(&q->done, true); /* after this store the owner may reuse or free the request */
     }
     if (!l->head) return false;
     load(l);

@@ -43,7 +43,7 @@ tutti_status tutti_call_queue_candidates(tutti_comm *comm, const tutti_call_key 
     const tutti_compile_request q = request_of(comm, key);
     const int64_t bytes = (int64_t)tutti_element_bytes((tutti_dtype)key->type, (tutti_operation)key->op);
     const tutti_status st = find_out_where(comm, err);
-    /* the figures are for f32, so the bytes are counted in units of 4 */
+    /* the chooser counts elements of 4 bytes (f32) */
     if (!st) tutti_choose_algorithm(&q, key->n * bytes / 4, comm->here, out);
     return st;
 }
@@ -177,7 +177,7 @@ static tutti_status make_exchange(tutti_call_queue *l, const tutti_call *call, t
     return st;
 }
 
-/* Compares the call on all ranks first, so that ranks that make different queues hear of it. */
+/* Compares the call on all ranks first, so that ranks that would make different queues fail with a message. */
 static tutti_status agree(const tutti_comm *comm, const tutti_notice *notice, tutti_failure *err)
 {
     tutti_notice *all = tutti_alloc(sizeof *all * (size_t)comm->nranks);

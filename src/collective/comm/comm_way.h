@@ -9,9 +9,9 @@
  *
  * Rank 0's times decide for all ranks. At the beginning of call k of the class, rank 0 writes into one of two words
  * which way call k + 1 goes. A rank that has completed call k knows that rank 0 has begun it, and reads the word before
- * it begins call k + 1, which rank 0 cannot complete before. So only blocking calls choose, and only collectives that
- * no rank completes before rank 0 has begun, nor rank 0 before all have. Requests agree on a way when they are
- * prepared.
+ * it begins call k + 1, which rank 0 cannot complete before. So only blocking calls choose among ways, and only of a
+ * collective that no rank completes before rank 0 has begun, and that rank 0 does not complete before all ranks have
+ * begun. Requests agree on a way when they are prepared.
  *
  * Threads: owner. */
 #ifndef TUTTI_COMM_WAY_H
@@ -40,10 +40,10 @@ typedef struct {
     tutti_path path;
     const char *algorithm; /* algorithm of a call that leaves the choice to the library; NULL: the fastest by the
                             * figures of this host */
-    bool past_caches;      /* true if memory that peers read is stored past the caches */
+    bool past_caches;      /* true if a rank writes memory that peers read with stores that bypass the caches */
     int32_t piece;         /* bytes of all blocks together that one invocation moves */
-    bool shared;           /* `piece` is divided by the number of ranks, because each rank reads the pieces of all
-                            * ranks */
+    bool shared;           /* true if tutti_way_piece divides `piece` by the number of ranks, because each rank reads
+                            * the pieces of all ranks */
     const char *words;
 } tutti_way_row;
 const tutti_way_row *tutti_way_at(tutti_way way);
@@ -52,7 +52,7 @@ int64_t tutti_way_piece(tutti_way way, int32_t nranks);
 
 /* --- choosing (comm_choice.c) --- */
 
-/* Calls that are alike: the key of a class. */
+/* The key of a class: calls with an equal key try ways through memory together. */
 typedef struct {
     int32_t collective, type, op, in_place;
     int32_t octave; /* bytes: 2^octave <= bytes < 2^(octave + 1) */
@@ -61,15 +61,15 @@ typedef struct {
 
 /* A burst: consecutive calls that try one way through memory. */
 typedef struct {
-    int left, n; /* left: calls still to come in the burst; n: calls that count */
+    int left, n; /* left: calls still to come in the burst; n: calls so far that count */
     bool begun;
-    double sum, least, most; /* sum, least and most of the times of the calls that count, in seconds a byte */
+    double sum, least, most; /* sum, least and largest time of the calls that count, in seconds for each byte */
 } tutti_way_burst;
 
 typedef struct {
     int64_t tries; /* number of calls that have gone this way through memory */
     int64_t last;  /* number of the last call that went this way */
-    double cost;   /* seconds a byte of this way; 0: unknown */
+    double cost;   /* seconds per byte that calls took this way; 0: unknown */
     tutti_way_burst burst;
 } tutti_way_record;
 
@@ -80,8 +80,9 @@ struct tutti_class {
     tutti_class *next;
     tutti_class_key key;
     bool takes_turns; /* true if ranks share cores and so take turns */
-    int number;       /* number of the class in the order of making, the same on all ranks */
-    int64_t calls;    /* calls of the class that have begun */
+    int number;       /* the classes of a communicator are numbered in the order in which they are made, the same on all
+                       * ranks */
+    int64_t calls;    /* number of calls of the class that have begun */
     double credit;    /* seconds that may be spent on trying */
     tutti_way way;    /* the way through memory of the current calls */
     int left;         /* number of further calls that go this way before the next choice */

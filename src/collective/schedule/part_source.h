@@ -25,7 +25,7 @@ typedef struct {
     int32_t leaves_a_rank;
     bool rounds_sums; /* results of a reduce are rounded: equal sums that are rounded at other places are different
                        * expressions */
-    bool inputs_are_symbols; /* inputs have no memory: any rank may read those of any other */
+    bool inputs_are_symbols; /* inputs have no memory: a rank may read the inputs of any other rank */
     /* Allreduce: returns the i-th slice of its output that a rank must hold in the end; false: there are no more. NULL:
      * every rank must hold the whole output. */
     bool (*owed)(const void *owner, int32_t rank, int32_t i, tutti_slice *out);
@@ -35,7 +35,7 @@ typedef struct {
     bool (*lies_in)(const void *owner, int32_t rank, int32_t buffer, tutti_slice *where);
     bool *sums_wrong; /* set to true if a rank ends with a sum that lacks a contribution, or holds one too many; may be
                        * NULL */
-    const tutti_headway *headway; /* called now and then while the check runs, without counts; NULL = none */
+    const tutti_headway *headway; /* progress reports of the check, without counts; NULL = none are wanted */
 } tutti_part_source;
 
 tutti_part_source tutti_part_source_of(const tutti_schedule *s);

@@ -14,7 +14,7 @@ struct tutti_schedule {
     tutti_schedule_header head;
     const tutti_schedule_ops *ops;
     void *state;
-    int32_t *host_of; /* memory of head.host_of */
+    int32_t *host_of; /* the array that head.host_of points to */
 };
 
 tutti_schedule *tutti_schedule_create(const tutti_schedule_header *head, const tutti_schedule_ops *ops, void *state)

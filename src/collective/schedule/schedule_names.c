@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schedule_names.c: names collectives, kinds of steps and other enums, for the text form and messages. It also says
- * whether a collective gives a rank the whole result or a slice. */
+/* schedule_names.c: names collectives, kinds of steps and other enums, for the text form and messages. It also answers
+ * whether a rank gets the whole result of a collective or a slice. */
 #include <assert.h>
 #include <string.h>
 

@@ -13,7 +13,7 @@
 enum {
     TUTTI_TEXT_MAX_RANKS = 4096,
     TUTTI_TEXT_MAX_STEPS = 4 << 20, /* steps of all ranks together */
-    TUTTI_TEXT_MAX_NUMBER = 1 << 20 /* limit of channels, stages, fractions, leaves */
+    TUTTI_TEXT_MAX_NUMBER = 1 << 20 /* largest number of a channel, stage, denominator or leaf */
 };
 
 /* ---- tokens of one line (text_lex.c): words, and ( and ) as tokens of their own; # begins a comment ---- */
@@ -35,7 +35,7 @@ tutti_status tutti_lex_fail(const tutti_lexer *x, const char *wanted);
 tutti_status tutti_lex_number(tutti_lexer *x, const char *what, int32_t lo, int32_t hi, int32_t *out);
 /* Reads a token out of a list; *out is its index. */
 tutti_status tutti_lex_choice(tutti_lexer *x, const char *what, const char *const *words, int n, int *out);
-/* Reads "3/8", "3+2/8": first, count, of. */
+/* Reads "3/8" (first, of; count is 1) or "3+2/8" (first, count, of). */
 tutti_status tutti_lex_fraction(tutti_lexer *x, const char *text, size_t length, tutti_slice *out);
 
 /* ---- the file (text_parse.c) ---- */
@@ -52,7 +52,7 @@ typedef struct {
 
 typedef struct {
     tutti_schedule_header head;
-    int32_t *host_of; /* memory of head.host_of */
+    int32_t *host_of; /* the array that head.host_of points to */
     tutti_text_rank *ranks;
     int64_t nsteps;
     int32_t *open; /* for expressions: number of operands so far in each open parenthesis */

@@ -33,7 +33,7 @@ static void kept_part(const tutti_schedule_header *head, const void *state, int3
 
 /* ---- header ---- */
 
-/* more: characters that are allowed beside those of every name. */
+/* Reads a name. more: characters that are allowed in it besides letters, digits and those of every name. */
 static tutti_status read_name(tutti_lexer *x, const char *more, char *out, size_t size)
 {
     bool ok = x->length > 0 && x->length < size && x->word[0] >= 'a' && x->word[0] <= 'z';
@@ -202,7 +202,7 @@ static tutti_status sort_names(const char *file, tutti_text *t, tutti_failure *e
         int32_t n = rank->builder.part.nbuffers;
         if (!rank->seen)
             return tutti_fail(err, TUTTI_ERR_DATA, "%s: rank %d of %d is missing", file, r, t->head.nranks);
-        rank->seen = false; /* prepares the second pass */
+        rank->seen = false; /* forgets that the rank was seen, because the second pass reads all lines again */
         rank->names = tutti_alloc(sizeof *rank->names * ((size_t)n + 1));
         for (int32_t i = 0; i < n; i++) {
             memcpy(rank->names[i].name, rank->builder.part.buffers[i].name, sizeof rank->names[i].name);

@@ -14,7 +14,7 @@
 typedef struct {
     tutti_strbuf out;
     const tutti_part *part;
-    char (**names)[16]; /* for each rank and buffer; NULL: no slices are remote */
+    char (**names)[16]; /* names of the buffers of each rank; NULL: no slices are remote */
     int32_t *nnames;
     int32_t *opens; /* for one sum: number of ( before each input */
     int32_t *starts;
@@ -36,7 +36,8 @@ static bool is_whole(const tutti_slice *s)
 
 static void print_slice(printer *p, const tutti_slice *s)
 {
-    const char *name = "?"; /* the buffer does not exist: the checker says so, and so does the parser */
+    const char *name = "?"; /* the buffer does not exist: the checker and the parser refuse such a schedule with a
+                             * message */
     if (s->rank == p->part->rank) {
         if (s->buffer >= 0 && s->buffer < p->part->nbuffers) name = p->part->buffers[s->buffer].name;
     } else {
@@ -58,8 +59,8 @@ static void print_slices(printer *p, int32_t first, int32_t n)
     }
 }
 
-/* Turns postfix into parentheses: a fold joins the two topmost values; its ( stands before the first input of the
- * older. */
+/* Turns a postfix sum into parentheses. A fold adds the two topmost values; its opening parenthesis is printed before
+ * the first input of the older of the two. */
 static void print_sum(printer *p, const tutti_step *s)
 {
     if (s->nins > p->capacity) {

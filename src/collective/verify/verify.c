@@ -20,7 +20,7 @@ typedef struct {
     tutti_verify_matrix *m;
     int row;
     const tutti_algorithm *a;
-    int first_collective; /* the first collective that the row serves */
+    int first_collective; /* the first collective that this row of the table serves */
 } lister;
 
 static bool is_there(const tutti_verify_matrix *m, const tutti_verify_case *c, const tutti_schedule_header *h)
@@ -135,7 +135,7 @@ void tutti_verify_release(tutti_verify_matrix *m)
     *m = (tutti_verify_matrix){0};
 }
 
-/* Lowers for hosts of different sizes: rank r of p is on host floor(MOST_HOSTS * r^2 / p^2). */
+/* Lowers for MOST_HOSTS hosts with different numbers of ranks: rank r of p is on host floor(MOST_HOSTS * r^2 / p^2). */
 static tutti_status lower_mixed(const tutti_schedule *s, int32_t p, tutti_schedule **out, tutti_failure *err)
 {
     int32_t *host_of = tutti_alloc(sizeof *host_of * (size_t)p);
