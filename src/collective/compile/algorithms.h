@@ -3,8 +3,8 @@
  * one line in compile_table.c.
  *
  * A row makes one rank's part of the two-sided form, for any rank count above 1 that it accepts. The hints on its
- * messages let lowering make a fast mapped form. The comment of a row argues why two invocations in a row cannot race;
- * the checker proves it. Threads: frozen. */
+ * messages let lowering make a fast mapped form. The comment of an algorithm's file argues why an invocation cannot
+ * race with the next one; the checker proves it. Threads: frozen. */
 #ifndef TUTTI_ALGORITHMS_H
 #define TUTTI_ALGORITHMS_H
 
@@ -22,14 +22,14 @@ typedef enum {
     TUTTI_NO_ROTATION,
     TUTTI_BY_RANK,
     TUTTI_BY_GROUP, /* the first parameter is the number of ranks of a group */
-    TUTTI_BY_BITS,  /* rank r acts as rank 0 does with all ranks xor r; for powers of two. Not for reduce-scatter, whose
-                     * blocks go home another way */
+    TUTTI_BY_BITS,  /* rank r does what rank 0 does, with every rank q replaced by q xor r; for powers of two. Does not
+                     * hold for a reduce-scatter, whose last messages follow another rule */
 } tutti_rotation;
 
 typedef struct {
     const char *name, *summary;
     unsigned collectives;          /* bit set of tutti_collective */
-    tutti_determinism determinism; /* class that the row claims when slots == 0 */
+    tutti_determinism determinism; /* determinism class of its schedules without canonical sums (slots == 0) */
     bool sums_once;                /* one step sums each element from all ranks' inputs, so no partial sum travels */
     bool sums_groups;              /* one step in each group sums the inputs of the group, and one more step adds the
                                     * sums of all groups */
@@ -46,7 +46,7 @@ typedef struct {
      * q->prepared the result of `prepare`. (A single rank has the same part whatever the row.) */
     void (*part)(const tutti_compile_request *q, int32_t rank, tutti_part_builder *b);
     tutti_parameter parameters[TUTTI_MAX_PARAMETERS];
-    /* Parameters that the chooser tries besides the initial values: "radix=4", ...; ends with NULL. */
+    /* Parameters that the chooser tries besides the initial values, such as "radix=4"; ends with NULL. */
     const char *variants[8];
     /* Called before accept: sets parameters that still have an `initial` below their lowest. NULL: the row has none. */
     void (*settle)(tutti_compile_request *q);
@@ -69,16 +69,17 @@ void tutti_algorithm_print(const tutti_algorithm *a, const int32_t param[TUTTI_M
                            char out[TUTTI_ALGORITHM_TEXT]);
 int tutti_algorithm_nparameters(const tutti_algorithm *a);
 
-/* Estimates the steps of all ranks from part 0; parts are alike enough for that (compile_part.c). */
+/* Estimates the steps of all ranks from those of rank 0, which are nearly as many as any other rank's
+ * (compile_part.c). */
 int64_t tutti_compile_steps(const tutti_schedule *s);
 
 /* A rank's inputs (compile_sum.c): buffer in<i> holds the sum of the leaves of root i. */
 enum { TUTTI_MAX_ROOTS = 62 };
 typedef struct {
-    int32_t first, count; /* leaves of the root */
+    int32_t first, count; /* the leaves first .. first + count - 1, whose sum the root is */
 } tutti_root;
-/* Fills the roots of a rank and returns their number. slots = 0: the leaf (rank, 1). Otherwise the leaves floor(S*r/p)
- * .. floor(S*(r+1)/p) as the fewest aligned subtrees. */
+/* Fills the roots of a rank and returns their number. slots = 0: one root, whose only leaf is the rank. Otherwise the
+ * leaves floor(S*r/p) .. floor(S*(r+1)/p) as the fewest aligned subtrees. */
 int tutti_compile_roots(const tutti_compile_request *q, int32_t rank, tutti_root out[TUTTI_MAX_ROOTS]);
 
 #endif

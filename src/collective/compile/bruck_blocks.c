@@ -2,16 +2,16 @@
 /* bruck_blocks.c: Bruck's all-to-all: a block goes from rank to rank. It takes ceil(lg p) rounds and as many peers, but
  * sends more bytes than direct.
  *
- * Block (i, j) has d = j - i (mod p) to go, one bit of d a round, the highest first: in the round of bit s rank c gives
- * to c + 2^s the blocks that still have that bit. So before it c has, for each h that is a multiple of 2^(s+1), the
- * blocks of source c - h with d = h + low, low < 2^(s+1). They are for ranks c + low, so they are one range of the
- * source's row, and the upper half of it goes on. (The lowest bit first, as usual, would scatter it.) A block that has
- * arrived, low = 0, is a message of its own that goes straight into out; a range that passes rank p is two messages. A
- * message is one range, so there are as many as in direct. The gain is fewer peers, each of which costs a connection on
- * a network.
+ * Block (i, j) travels the distance d = j - i (mod p), one bit of d a round, the highest bit first: in the round of bit
+ * s rank c sends to c + 2^s the blocks whose d has that bit. Before that round c holds, for each h that is a multiple
+ * of 2^(s+1), the blocks of source c - h with d = h + low, low < 2^(s+1). Their destinations are the ranks c + low, so
+ * they are one range of the source's row, and c sends the upper half of the range. (With the lowest bit first, as
+ * usual, they would be no range.) A block that arrives at its destination (low = 0) is a message of its own, straight
+ * into out; a range that wraps around rank p is two messages. A message is one range, so there are as many messages as
+ * in direct. The gain is fewer peers, each of which costs a connection on a network.
  *
- * Why two invocations do not race: every rank says that a place in scratch or out is free before a message comes into
- * it. */
+ * Why two invocations do not race: the receiver first reports that a place in scratch or out is free; only then a
+ * message is written there. */
 #include "compile_impl.h"
 
 typedef struct {

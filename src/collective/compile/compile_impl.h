@@ -2,8 +2,8 @@
 /* compile_impl.h: declarations that the algorithms share: buffers of a collective, roots of canonical sums, balanced
  * sums, messages.
  *
- * The buffers of every part stand in one order, so that a compiler knows the numbers of its peers' buffers: in (one a
- * root), out, scratch. Threads: frozen. */
+ * Every part lists its buffers in the same order, so that a compiler knows the numbers of its peers' buffers: in (one
+ * for each root), out, scratch. Threads: frozen. */
 #ifndef TUTTI_COMPILE_IMPL_H
 #define TUTTI_COMPILE_IMPL_H
 
@@ -30,7 +30,7 @@ tutti_status tutti_accept_powers_of_two(const char *name, const char *why, const
 
 /* Sets the first parameter of a row whose groups are all of one size (compile_groups.c). If it is not given, it becomes
  * the divisor of the rank count that leaves a rank the fewest partners in its group and across groups; of two equal
- * ones, the smaller. A value that is no divisor is refused, with rank counts that would do. */
+ * ones, the smaller. A value that is no divisor is refused, and the error names rank counts that fit. */
 void tutti_settle_groups(tutti_compile_request *q);
 tutti_status tutti_accept_groups(const char *name, const tutti_compile_request *q, tutti_failure *err);
 
@@ -45,31 +45,32 @@ static inline tutti_slice tutti_compile_nothing(int32_t rank)
     return tutti_slice_at(rank, 0, 0, 0, 1);
 }
 /* Adds the buffers in0, in1, ... (broadcast: of the root only) and out (gather, reduce: of the root only; all-to-all:
- * one a rank) of `rank`; for a barrier, an empty scratch buffer. */
+ * one for each rank) of `rank`; for a barrier, an empty scratch buffer. */
 void tutti_compile_buffers(const tutti_compile_request *q, int32_t rank, tutti_part_builder *b);
 /* Returns the number of the first buffer out on that rank. In place, out is the memory of in 0 under another name. */
 int32_t tutti_compile_out(const tutti_compile_request *q, int32_t rank);
-/* Returns the number of the first scratch buffer on that rank. */
+/* Returns the number of the first scratch buffer on rank `rank`. */
 int32_t tutti_compile_first_scratch(const tutti_compile_request *q, int32_t rank);
 /* Adds a scratch buffer with this window and returns its number. */
 int32_t tutti_compile_scratch(tutti_part_builder *b, tutti_slice window, int32_t banks);
 
-/* One end of a message; `far` is the slice at the other end. The functions return the step. */
+/* One end of a message; `far` is the slice at the other end. The functions below return the number of the step. */
 typedef struct {
     int32_t sequence, stage, channel;
     uint32_t when, hint;
 } tutti_message;
 int32_t tutti_compile_send(tutti_part_builder *b, const tutti_message *m, tutti_slice near, tutti_slice far);
 int32_t tutti_compile_recv(tutti_part_builder *b, const tutti_message *m, tutti_slice near, tutti_slice far);
-/* Local work in this sequence: to = from, or out = older + newer. The functions return the step. */
+/* Local work in this sequence: to = from, or out = older + newer. The functions below return the number of the step. */
 typedef struct {
     tutti_slice older, newer, out;
 } tutti_addition;
 int32_t tutti_compile_copy(tutti_part_builder *b, int32_t sequence, int32_t stage, uint32_t when, tutti_slice from,
                            tutti_slice to);
 int32_t tutti_compile_add(tutti_part_builder *b, int32_t sequence, int32_t stage, uint32_t when, tutti_addition of);
-/* Adds out = in and returns the step. In place nothing is copied. If no send waits for the conditions then (one rank;
- * the root of a gather or reduce), it adds a step that only waits for them; otherwise it returns -1. */
+/* Adds a step that copies `in` to `out` and returns its number. In place nothing is copied: if no send waits for the
+ * caller's conditions (one rank; the root of a gather or reduce), it adds a step that only waits for them; otherwise it
+ * returns -1. */
 int32_t tutti_compile_own_copy(const tutti_compile_request *q, tutti_part_builder *b, tutti_slice in, tutti_slice out);
 /* Makes the part of a single rank: its input is the result, whatever the row. */
 void tutti_compile_alone(const tutti_compile_request *q, tutti_part_builder *b);
@@ -93,42 +94,44 @@ static inline int32_t tutti_bits_reversed(int32_t v, int32_t nbits)
 
 /* ---- walks (compile_walk.c): an algorithm as one rank sees it, message by message ----
  *
- * Each element of a rank's vector is given away at most once before its sum is known; later values are put into out.
+ * A rank sends each element of its vector at most once before the element's sum is known. Results are put into out.
  *
- * Why no message of an allreduce that is a walk needs an acknowledgement: a rank that holds a value of an element has
- * read or replaced the values before by something that depends on every earlier reading. (A sum depends on the giving
- * of each part of it, hence on the pull that read it; a result depends on all of them.) So a rank that puts a value
- * into a peer's out knows from that very value that the former one has been read. As the value is made of the peer's
- * own part, it also knows that the peer was READY and FREE. A rank is done when it has the results of all elements; by
- * then everything that it showed was read. Its own puts are its own work. */
-enum { TUTTI_WALK_IN, TUTTI_WALK_OUT }; /* numbers of buffers; inboxes follow */
+ * Why no message of an allreduce that is a walk needs an acknowledgement. A partial sum depends on the pulls that read
+ * its parts, and a result depends on all pulls of that element. So when a rank puts a result into a peer's out, the
+ * peer's earlier value of the element has been read: the result was made of it. For the same reason the peer was READY
+ * and FREE. A rank is done when it has the results of all elements. By then its own values of all elements have been
+ * read, and its own puts are steps of its part, which have ended. */
+/* numbers of the buffers `in` and `out`; the inboxes have the numbers after them */
+enum { TUTTI_WALK_IN, TUTTI_WALK_OUT };
 typedef struct {
     const tutti_compile_request *q;
     tutti_part_builder *b;
     int32_t r;
-    int32_t sequence, channel; /* number of the sequence with this rank's sends; its receives are in the next
-                                * sequence */
+    int32_t sequence, channel; /* sequence: number of the sequence with this rank's sends, the next sequence has its
+                                * receives; channel: of all messages */
     int32_t inboxes;           /* number of the buffer that is inbox 0 */
     int32_t sums;              /* number of the buffer that holds a ring's partial sums: the output */
-    uint32_t first;            /* conditions (bits) of the messages that come before this rank's first result */
-    uint32_t pull, push;       /* hints of messages that carry summands, and of those that carry results */
-    int32_t made, told;        /* steps, -1 = none: made writes the data of the next send; told is what the last send
-                                * depended on */
+    uint32_t first;            /* conditions (bits) that this rank's messages wait for until it has its first result */
+    uint32_t pull, push;       /* pull: hints of messages that carry inputs or partial sums; push: hints of messages
+                                * that carry results */
+    int32_t made, told;        /* numbers of steps, -1 = none. made: the step that writes the data of the next send;
+                                * told: the step on which the last send depends */
 } tutti_part_walk;
 /* Begins a walk after tutti_compile_buffers and adds ninboxes inboxes (empty until used). The walk is that of an
  * allreduce, unless the caller changes its fields. */
 tutti_part_walk tutti_walk_begin(const tutti_compile_request *q, int32_t r, tutti_part_builder *b, int32_t ninboxes);
 /* `what` is a range of the vector; its rank and buffer are ignored. Both ranks use the same stage and number of the
- * inbox. give: the peer adds the content of this rank's buffer `from`. add: this rank adds the content of the peer's
- * buffer `from` to its own buffer `own`, into `to`. */
+ * inbox. tutti_walk_give: the peer adds this rank's buffer `from`. tutti_walk_add: this rank adds the peer's buffer
+ * `from` to its own buffer `own` and stores the sum in `to`. */
 void tutti_walk_give(tutti_part_walk *w, int32_t stage, int32_t peer, int32_t from, tutti_slice what, int32_t inbox);
 typedef struct {
-    int32_t from, own, to; /* numbers of the buffers */
+    int32_t from, own, to; /* numbers of the buffers that tutti_walk_add uses */
     bool theirs_first;     /* true if the peer's value comes first in the sum */
 } tutti_walk_sum;
 void tutti_walk_add(tutti_part_walk *w, int32_t stage, int32_t peer, tutti_slice what, int32_t inbox,
                     tutti_walk_sum sum);
-/* show sends from this rank's out to the peer's; take receives from the peer's out into this rank's. */
+/* tutti_walk_show sends a range of this rank's out into the peer's out; tutti_walk_take receives a range of the peer's
+ * out into this rank's out. */
 void tutti_walk_show(tutti_part_walk *w, int32_t stage, int32_t peer, tutti_slice what);
 void tutti_walk_take(tutti_part_walk *w, int32_t stage, int32_t peer, tutti_slice what);
 
@@ -154,7 +157,7 @@ static inline tutti_slice tutti_cut_piece(const tutti_line_cut *c, int32_t j, in
 {
     return tutti_slice_at(0, 0, c->first + j * c->by_member + i * c->by_piece, c->count, c->of);
 }
-/* Buffers of a ring's sums: this rank's part, the part of the rank before it, and the place for the line's sum of this
+/* Buffers of a ring's sums: of this rank's values, of the values of the rank before it, and for the line's sum of this
  * rank's pieces. */
 typedef struct {
     int32_t own, before, home;

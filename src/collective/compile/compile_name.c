@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile_name.c: reads and prints the text of an algorithm, a name with parameters: "hierarchical,group=4".
  *
- * Printing gives all parameters of the row in its order, so that two schedules that were made alike have the same
- * text. */
+ * The printed text has all parameters of the row, in the row's order, so that two schedules made with the same values
+ * have the same text. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

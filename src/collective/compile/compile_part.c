@@ -17,7 +17,7 @@ static tutti_slice input_window(const tutti_compile_request *q, int32_t rank, in
 {
     tutti_collective c = q->collective;
     bool slice = c == TUTTI_ALL_GATHER || c == TUTTI_GATHER || c == TUTTI_ALL_TO_ALL;
-    /* in place, the input is where the whole result will be */
+    /* in place, the buffer has room for the whole result, so its window is the whole vector */
     if (q->in_place && (c == TUTTI_ALL_GATHER || rank == q->root)) slice = false;
     return slice ? tutti_slice_at(rank, buffer, rank, 1, q->nranks) : tutti_slice_at(rank, buffer, 0, 1, 1);
 }
@@ -78,7 +78,7 @@ int32_t tutti_compile_scratch(tutti_part_builder *b, tutti_slice window, int32_t
 {
     int32_t number = b->part.nbuffers;
     const tutti_buffer *before = number ? &b->part.buffers[number - 1] : NULL;
-    /* no scratch comes before this buffer; other buffers never come after scratch */
+    /* true if no scratch buffer comes before this one; buffers of other roles never come after scratch */
     bool first = !before || before->role != TUTTI_BUFFER_SCRATCH;
     tutti_buffer s = {
         .role = TUTTI_BUFFER_SCRATCH, .ordinal = first ? 0 : before->ordinal + 1, .banks = banks, .window = window};

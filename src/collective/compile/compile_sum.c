@@ -16,7 +16,7 @@ int tutti_compile_roots(const tutti_compile_request *q, int32_t rank, tutti_root
     int64_t at = (int64_t)q->slots * rank / q->nranks, end = (int64_t)q->slots * (rank + 1) / q->nranks;
     int n = 0;
     while (at < end) {
-        int64_t size = at ? at & -at : q->slots; /* the largest subtree that may begin here */
+        int64_t size = at ? at & -at : q->slots; /* the largest aligned subtree that may begin at this slot */
         while (at + size > end) size /= 2;
         out[n++] = (tutti_root){(int32_t)at, (int32_t)size};
         at += size;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_walk.c: makes the messages of one rank by four moves: give a part of a sum, add a peer's part, show a result,
- * take a peer's result. Rings are made of these moves. */
+/* compile_walk.c: makes the messages of one rank by four moves: send a partial sum (give), receive a peer's and add it
+ * (add), send a result (show), receive a result (take). Rings are made of these moves. */
 #include "compile_impl.h"
 
 tutti_part_walk tutti_walk_begin(const tutti_compile_request *q, int32_t r, tutti_part_builder *b, int32_t ninboxes)

@@ -2,15 +2,16 @@
 /* compile_binary_blocks.c: binary-blocks: halving-doubling for any rank count p, which is cut into blocks of powers of
  * two (after gloo).
  *
- *   blocks   of 2^g ranks, the largest first, one for each bit of p. Each does the halving of compile_halving.c,
- *            nearest first, so that its number v ends with slice v (bits reversed) of 2^g;
- *   up       when a block is done, the next smaller one, which was done earlier, gives it its slices: a rank of the
- *            smaller one holds what 2^(g - g') ranks of the larger one need. So each block in turn has the sum of
- *            itself and of all smaller ones, and the largest has everything after floor(lg p) + 1 steps;
+ *   blocks   of 2^g ranks, the largest first, one for each bit of p. Each block does the halving of compile_halving.c,
+ *            nearest first, so that its member v ends with slice v (bits reversed) of 2^g;
+ *   up       when a block is done, the next smaller block, which was done earlier, sends it its slices: one slice of
+ *            the smaller block (of 2^g' ranks) covers the slices of 2^(g - g') ranks of the larger one. So each block
+ *            in turn has the sum of itself and of all smaller ones, and the largest block has the whole sum after
+ *            floor(lg p) + 1 steps;
  *   down     the same steps backwards.
- * 2 ceil(lg p) steps. A block of few ranks moves large slices: 8 + 4 ranks are well off, 16 + 1 are not, because one
- * rank gives away its whole vector. The fold of halving-doubling does that too, earlier but with two steps more for
- * every rank.
+ * 2 ceil(lg p) steps. A block of few ranks moves large slices: blocks of 8 + 4 ranks are fast, 16 + 1 are slow, because
+ * one rank sends its whole vector. The fold of halving-doubling sends a whole vector too, but first, and costs every
+ * rank two steps more.
  *
  * Every sum is the balanced tree over its block plus the sum of the smaller blocks: one expression for all elements.
  * Two invocations do not race, because each part is a walk (compile_impl.h says why). */
@@ -21,9 +22,10 @@ typedef struct {
 } block;
 
 typedef struct {
-    block mine, larger, smaller; /* this rank's block, and its neighbours in size; lg = -1: no such block exists */
+    block mine, larger, smaller; /* this rank's block, the next larger and the next smaller one; lg = -1: there is no
+                                  * such block */
     bool last;                   /* true if `smaller` is the smallest block */
-    int32_t up;                  /* stages until the largest block has the sum */
+    int32_t up;                  /* number of stages until the largest block has the whole sum */
 } neighbours;
 
 static neighbours blocks_around(int32_t p, int32_t r)
@@ -43,7 +45,7 @@ static neighbours blocks_around(int32_t p, int32_t r)
     return n;
 }
 
-/* Returns the slice that number v of a block holds after s steps: one of 2^s. */
+/* Returns the slice that member v of a block holds after s halving steps: one of 2^s slices. */
 static tutti_slice range_of(int32_t v, int32_t s)
 {
     return tutti_slice_at(0, 0, tutti_bits_reversed(v, s), 1, 1 << s);
@@ -60,7 +62,7 @@ static void halve(tutti_part_walk *w, const block *mine)
     }
 }
 
-/* Brings the sums of the smaller blocks to this rank's block, and its sums to the larger one. */
+/* Receives the sums of the smaller blocks, adds them to this block's sums, and sends these to the larger block. */
 static void go_up(tutti_part_walk *w, const neighbours *n)
 {
     int32_t v = w->r - n->mine.first, g = n->mine.lg;

@@ -1,37 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile_bruck.c: Bruck: ceil(lg p) steps at any rank count (Bruck et al. 1997).
  *
- *   all-gather      rank r has the slices r .. r + h - 1 (mod p), first h = 1. In step s it gives the first
- *                   min(2^s, p - 2^s) of them to rank r - 2^s, for which they come next, and takes as many from
- *                   r + 2^s. Slices have their final place from the beginning, so nothing is rotated in the end; a run
- *                   that passes p is two messages.
- *   reduce-scatter  the same backwards: the sums of those slices go to r + 2^s, which adds them to its own; each step
- *                   leaves half as many, in the end slice r. Sums lie in out, or in scratch if the reduce-scatter is
- *                   alone. The first step may move fewer slices than the second, whose run is then partly unchanged in
- *                   `in`: one message more.
+ *   all-gather      rank r has the slices r .. r + h - 1 (mod p), first h = 1. In step s it sends the first min(2^s, p
+ *                   - 2^s) of them to rank r - 2^s, which lacks exactly these, and receives as many from r + 2^s.
+ *                   Slices have their final place from the beginning, so nothing is rotated in the end; a run that
+ *                   wraps around p is two messages.
+ *   reduce-scatter the same backwards: rank r sends its sums of those slices to r + 2^s, which adds them to its own;
+ *                   each step leaves r half as many slices, in the end slice r. Sums lie in out, or in scratch if the
+ *                   reduce-scatter is alone. The first step may move fewer slices than the second. A part of the second
+ *                   step's run is then still unsummed in `in`, which costs one message more.
  *   allreduce       both: 2 ceil(lg p) steps, 2(p - 1)/p n bytes.
  *   all-to-all      bruck_blocks.c.
- * The sum of a slice has one shape, but begins at its owner: expressions differ between slices.
+ * All slices are summed by a tree of one shape, which begins at the slice's owner: so expressions differ between
+ *slices.
  *
  * Two invocations of an allreduce do not race, because each part is a walk (compile_impl.h says why). The other
- * collectives return nothing, so every reading is acknowledged, and out is written only when its rank has said that it
- * is free. */
+ * collectives send nothing back to a rank whose memory was read, so every read is acknowledged, and out is written only
+ * after its rank has reported it as free. */
 #include "../compile_impl.h"
 
 typedef struct {
     tutti_part_walk walk;
-    int32_t p, lg; /* p ranks: 2^(lg-1) < p <= 2^lg */
+    int32_t p, lg; /* p: number of ranks; lg: number of steps, 2^(lg-1) < p <= 2^lg */
     int32_t sums;  /* number of the buffer of partial sums */
 } bruck;
 
-enum { MOST_RUNS = 3 }; /* most messages of a rank in one step */
+enum { MOST_RUNS = 3 }; /* most runs (messages) that a rank sends in one step */
 
 static int32_t run_of(const bruck *k, int32_t s)
 {
     return tutti_smaller(1 << s, k->p - (1 << s));
 }
 
-/* Returns how many slices after its own a rank has sums of before step s of the reduce-scatter. */
+/* Returns of how many slices behind its own slice a rank has sums before step s of the reduce-scatter. */
 static int32_t summed_before(const bruck *k, int32_t s)
 {
     return s == k->lg - 1 ? 0 : s == k->lg - 2 ? run_of(k, s + 1) : k->p;
@@ -63,7 +64,7 @@ static int32_t place_of(const bruck *k, int32_t number, int32_t summed)
     return number < summed ? k->sums : TUTTI_WALK_IN;
 }
 
-/* Gives and adds the sums of step s. Runs are counted from the rank that adds them, so that both ends cut the same
+/* Sends and adds the sums of step s. Runs are counted from the rank that adds them, so that both ends cut the same
  * runs. */
 static void sum_step(bruck *k, int32_t s)
 {

@@ -12,12 +12,12 @@
  * Mapped: inputs are read in place and the reduce writes all ranks' outputs, so each input is read once, each output
  * written once.
  *
- * Why two invocations do not race. allreduce: rank r's first message says READY and FREE. An owner writes out of r only
- * after it (so r's caller has let go of out). r completes only after every owner has written, and so has read in of r:
- * no message need be acknowledged. Inboxes: j's reduce precedes the message of j that r waits for before its next
- * invocation. A reduce-scatter returns nothing to r, so r must be told that its slices were read; so must ranks of a
- * reduce, except the root, which hears from every owner. In all-gather, broadcast, gather and all-to-all a rank is
- * first told that out is free. A barrier only counts messages. */
+ * Why two invocations do not race. allreduce: rank r's first message says READY and FREE, and an owner writes r's
+ * output only after that message. r completes only after every owner has written r's output. By then every owner has
+ * read r's input, so no message need be acknowledged. Inboxes: owner j reads them in its reduce, before it sends the
+ * message that r needs to complete. A reduce-scatter sends nothing back to r, so the owners acknowledge that they have
+ * read r's slices. So they do in a reduce, except to the root, which gets a sum from every owner. In all-gather,
+ * broadcast, gather and all-to-all a receiver first reports that its output is free. A barrier only counts messages. */
 #include <stdlib.h>
 
 #include "../compile_impl.h"
@@ -26,8 +26,8 @@ typedef struct {
     const tutti_compile_request *q;
     tutti_part_builder *b;
     int32_t r, p, out;
-    int32_t sum;               /* number of the buffer in which rank r sums its slice: the output, or the last scratch
-                                * buffer */
+    int32_t sum;               /* number of the buffer in which rank r sums its own slice: the output, or the last
+                                * scratch buffer */
     const int32_t *first_root; /* for each rank: number of roots of the ranks before it; NULL if nothing is summed */
 } direct;
 
@@ -36,15 +36,15 @@ static bool is_root_of_reduce(const direct *d, int32_t rank)
     return d->q->collective == TUTTI_REDUCE && rank == d->q->root;
 }
 
-/* Returns the hints of the slices that `from` gives to their owners. */
+/* Returns the hints of the messages by which `from` sends slices to their owners. */
 static uint32_t scatter_hint(const direct *d, int32_t from)
 {
     bool told = d->q->collective == TUTTI_ALLREDUCE || is_root_of_reduce(d, from);
     return TUTTI_HINT_PULL | (told ? TUTTI_HINT_NO_ACK : 0);
 }
 
-/* Returns where rank j puts the slice of rank s: one scratch buffer a root, in the order of the roots, without its
- * own. */
+/* Returns the buffer in which rank j receives rank s's values of slice j: one scratch buffer for each root of s, in the
+ * order of the roots; rank j's own roots have none. */
 static int32_t inbox(const direct *d, int32_t j, int32_t s)
 {
     const int32_t *first = d->first_root;
@@ -52,7 +52,7 @@ static int32_t inbox(const direct *d, int32_t j, int32_t s)
     return tutti_compile_first_scratch(d->q, j) + first[s] - (s > j ? own : 0);
 }
 
-/* Sends slice j to its owner j, all roots of it, next rank first. */
+/* Sends this rank's values of slice j to its owner j, for every root, beginning with the next rank. */
 static void scatter_sends(const direct *d)
 {
     bool frees = d->q->collective == TUTTI_ALLREDUCE || is_root_of_reduce(d, d->r);
@@ -64,7 +64,7 @@ static void scatter_sends(const direct *d)
     }
 }
 
-/* Receives all roots of this rank's slice, from the rank before it first. */
+/* Receives all ranks' values of this rank's slice, for every root, beginning with the rank before this one. */
 static void scatter_recvs(const direct *d)
 {
     int32_t nscratch = d->first_root[d->p] - d->out + (d->sum != d->out);
@@ -98,7 +98,7 @@ static int32_t reduce_slice(const direct *d)
     return step;
 }
 
-/* Brings the owners' sums, made by step `made`, into out of the root. */
+/* Sends the owners' sums, made by step `made`, into the root's output. */
 static void sums_to_root(const direct *d, int32_t made)
 {
     int32_t root = d->q->root, out = tutti_compile_out(d->q, root);
@@ -139,7 +139,8 @@ static void gather_sends(const direct *d, int32_t made, int32_t stage, uint32_t 
     }
 }
 
-/* Sends slice j from the root to rank j, and from rank j to all others. The pull of rank j frees the root's input. */
+/* Sends slice j from the root to rank j, and from rank j to all others. Rank j pulls, so the root's input is free after
+ * that. */
 static void broadcast(const direct *d)
 {
     int32_t root = d->q->root, p = d->p, r = d->r, out = tutti_compile_out(d->q, root);
@@ -170,7 +171,7 @@ static void broadcast(const direct *d)
     }
 }
 
-/* Brings every rank's slice into out of the root, directly from its place. */
+/* Sends every rank's slice into the root's output, directly from the rank's input. */
 static void gather_to_root(const direct *d)
 {
     int32_t root = d->q->root;
@@ -230,7 +231,7 @@ static void direct_part(const tutti_compile_request *q, int32_t r, tutti_part_bu
     } else if (q->collective == TUTTI_GATHER) {
         gather_to_root(&d);
     } else if (q->collective == TUTTI_ALL_GATHER) {
-        gather_recvs(&d, 0, 0); /* receives come first, so that this rank says FREE before its slice is ready */
+        gather_recvs(&d, 0, 0); /* receives come first, so that this rank reports FREE before its own slice is ready */
         gather_sends(&d, tutti_compile_own_copy(q, b, tutti_slice_at(r, 0, r, 1, d.p), tutti_slice_at(r, 1, r, 1, d.p)),
                      0, 0);
     } else {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile_dissemination.c: dissemination: the barrier of Hensgen, Finkel and Manber (1988): in round s rank r signals
- * rank r + 2^s, so that after ceil(lg p) rounds every rank has news of all. With radix k it signals r + j k^s for j = 1
- * .. k-1 (Hoefler et al. 2006): fewer rounds, more messages in each; distances of p or more are left out.
+ * rank r + 2^s, so that after ceil(lg p) rounds every rank has heard, directly or through others, from all ranks. With
+ * radix k it signals r + j k^s for j = 1 .. k-1 (Hoefler et al. 2006): fewer rounds, more messages in each; distances
+ * of p or more are left out.
  *
  * Why two invocations do not race: no data moves, messages are only counted, and all distances differ, so each pair has
- * a channel that it uses once an invocation. A rank signals only after it has heard all of the round before. */
+ * a channel that it uses once per invocation. A rank signals only after it has heard all of the round before. */
 #include "../compile_impl.h"
 
 static void dissemination_part(const tutti_compile_request *q, int32_t r, tutti_part_builder *b)

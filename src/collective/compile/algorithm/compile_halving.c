@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile_halving.c: halving-doubling (Rabenseifner): in step s rank r meets rank r xor 2^s, nearest first.
  *
- *   reduce-scatter  both hold the sum of their 2^s ranks over one range of blocks; each keeps one half and adds the
- *                   other's. Bit s of the rank decides which half, so after lg p steps rank r holds block reverse(r)
- *                   (bits reversed): halves stay contiguous, one message a step. Nearest first makes every sum the
- *                   balanced tree over ranks. A reduce-scatter alone ends with one more message, which brings each
- *                   block to its owner. (Rejected: keeping every second block, which ends at home but sends p/2 slices
- *                   in the first step; farthest first, which ends at home but sums in another tree.)
+ *   reduce-scatter  before step s both hold sums over 2^s ranks of one range of blocks; each keeps one half of the
+ *                   range and adds the other's sum of it. Bit s of the rank decides which half, so after lg p steps
+ *                   rank r holds block reverse(r) (bits reversed): halves stay contiguous, one message per step.
+ *                   Nearest first makes every sum the balanced tree over ranks. A reduce-scatter alone ends with one
+ *                   more message, which brings each block to its owner. (Rejected: keeping every second block, which
+ *                   ends at home but sends p/2 slices in the first step; farthest first, which ends at home but sums in
+ *                   another tree.)
  *   all-gather      after a reduce-scatter, the same steps backwards; alone, nearest first with blocks in natural
  *                   order.
  *   any p           with P = 2^floor(lg p), e = p - P: of the first 2e ranks the odd ones give their input to the even
  *                   ones before and get the result after; the others, numbered 0 .. P-1, do the above.
  *
- * Why two invocations do not race. allreduce: the first message of a rank says READY and FREE; each later one follows
- * from all before it. In the reduce-scatter slices are pulled; the block that the same peer pushes back later shows
- * that the pull was done. A peer pushes into memory that only it has read since. Odd ranks hear last, from a rank that
- * has seen everything. Nothing is acknowledged. A reduce-scatter alone returns nothing to the ranks that were read
- * from, so they are told; its last message comes from a rank that has news of all ranks, hence of their FREE. An
- * all-gather alone asks for `free` first. */
+ * Why two invocations do not race. allreduce: the first message of a rank says READY and FREE, and each later message
+ * depends on all earlier ones. In the reduce-scatter a peer pulls blocks. In the all-gather the same peer pushes a
+ * block back, which shows that its pull was done; it overwrites memory that no other rank reads. Odd ranks get the
+ * result last, from a rank that depends on all others. So nothing is acknowledged. A reduce-scatter alone sends nothing
+ * back to the ranks that were read, so each pull is acknowledged; its last message comes from a rank that depends on
+ * all ranks, hence on their FREE. An all-gather alone first waits until the receiver's output is free. */
 #include "../compile_impl.h"
 
 typedef struct {
@@ -25,7 +26,8 @@ typedef struct {
     tutti_part_builder *b;
     int32_t r, p;
     int32_t P, lg, e; /* P = 2^lg is the largest power of two up to p; e = p - P ranks are left over */
-    int32_t v;        /* number of this rank among the P ranks that take part, -1 = folded into rank r - 1 */
+    int32_t v;        /* this rank's number among the P ranks that take part; -1 = rank r - 1 takes part for it
+                       * (fold) */
     int32_t stage;    /* stage of step 0: 1 if a fold comes before step 0 */
     int32_t made;     /* number of the schedule step that makes the data of the next send */
 } halving;
@@ -48,7 +50,8 @@ static bool is_allreduce(const halving *h)
     return h->q->collective == TUTTI_ALLREDUCE;
 }
 
-/* Returns blocks [first, first + count) in a buffer. Block x is the slices of the ranks that number x stands for. */
+/* Returns blocks first .. first + count - 1 in a buffer. Block x consists of the slices of number x: of its rank and,
+ * after a fold, of the odd rank too. */
 static tutti_slice blocks(const halving *h, int32_t rank, int32_t buffer, int32_t first, int32_t count)
 {
     if (is_allreduce(h)) return tutti_slice_at(rank, buffer, first, count, h->P);
@@ -56,7 +59,7 @@ static tutti_slice blocks(const halving *h, int32_t rank, int32_t buffer, int32_
     return tutti_slice_at(rank, buffer, begin, end - begin, h->p);
 }
 
-/* Returns the buffer in which number v has the sum that it brings to step s. */
+/* Returns the buffer that holds the partial sum which number v uses in step s. */
 static int32_t source(const halving *h, int32_t v, int32_t s)
 {
     if (s == 0 && v >= h->e) return IN;
@@ -79,7 +82,7 @@ static int32_t first_inbox(const halving *h)
     return is_allreduce(h) ? OUT + 1 : SUM + 1;
 }
 
-/* Before step 0: the odd rank of a pair gives its input to the even one. */
+/* Before step 0: the odd rank of a pair sends its input to the even rank. */
 static void fold_before(halving *h)
 {
     const tutti_message m = {.hint = TUTTI_HINT_PULL | TUTTI_HINT_NO_ACK, .when = TUTTI_WHEN_READY | TUTTI_WHEN_FREE};
@@ -108,7 +111,7 @@ static void halve(halving *h, int32_t s)
     if (h->made >= 0) tutti_part_dep(h->b, h->made);
     tutti_slice to = blocks(h, h->r, inbox, mine, half), own = blocks(h, h->r, source(h, h->v, s), mine, half);
     tutti_compile_recv(h->b, &recv, to, blocks(h, peer, source(h, other, s), mine, half));
-    /* true if this rank owns the block that it has summed, so that no message need bring the block to its owner */
+    /* true if this rank owns the block that it has summed, so that no message must send the block to its owner */
     bool home = last && !is_allreduce(h) && !h->e && mine == h->v;
     tutti_slice out = blocks(h, h->r, home ? OUT : source(h, h->v, s + 1), mine, half);
     h->made = h->v < other ? reduce(h, send.stage, own, to, out) : reduce(h, send.stage, to, own, out);
@@ -126,7 +129,7 @@ static void bring_home(const halving *h)
     for (int32_t k = 0; x >= 0 && k < (x < h->e ? 2 : 1); k++) {
         int32_t owner = rank_of(h, x) + k;
         tutti_slice made = tutti_slice_at(h->r, SUM, owner, 1, h->p), home = tutti_slice_at(owner, OUT, owner, 1, h->p);
-        if (owner == h->r && !h->e) continue; /* the last reduce has put this slice into out already */
+        if (owner == h->r && !h->e) continue; /* the last reduce has written this slice into out already */
         if (owner == h->r)
             tutti_compile_copy(h->b, 0, stage, TUTTI_WHEN_FREE, made, home);
         else
@@ -138,11 +141,12 @@ static void bring_home(const halving *h)
                            tutti_slice_at(from, SUM, h->r, 1, h->p));
 }
 
-/* Adds the scratch on which peers rely: sums, then an inbox a step, then (even ranks of pairs) one for the fold. */
+/* Adds the scratch buffers, in an order that peers rely on: sums, an inbox for each step, and (even ranks of pairs) one
+ * for the fold. */
 static void add_scratch(const halving *h)
 {
     if (h->v < 0) return;
-    bool whole = h->v < h->e; /* the fold left sums of the whole vector on this rank */
+    bool whole = h->v < h->e; /* true if a fold has put sums of the whole vector into this rank's scratch */
     if (!is_allreduce(h))
         tutti_compile_scratch(h->b,
                               whole ? blocks(h, h->r, 0, 0, h->P) : blocks(h, h->r, 0, range(h, h->v, 1), h->P / 2), 1);
@@ -161,7 +165,7 @@ static void exchange(halving *h, int32_t stage, int32_t other, int32_t mine, int
     h->made = tutti_compile_recv(h->b, &recv, blocks(h, h->r, OUT, theirs, count), blocks(h, peer, OUT, theirs, count));
 }
 
-/* After all steps: the even rank of a pair gives the result to the odd one. */
+/* After all steps: the even rank of a pair sends the result to the odd rank. */
 static void unfold_after(const halving *h, int32_t stage)
 {
     uint32_t hint = is_allreduce(h) ? TUTTI_HINT_NO_ACK : 0;
@@ -195,7 +199,7 @@ static void sum_part(halving *h)
 static void gather_part(halving *h)
 {
     tutti_slice own = tutti_slice_at(h->r, IN, h->r, 1, h->p);
-    if (h->v < 0) { /* all slices come back from rank r - 1, this rank's too */
+    if (h->v < 0) { /* this rank does not take part: rank r - 1 sends it all slices, including its own */
         const tutti_message send = {.when = TUTTI_WHEN_READY};
         tutti_compile_send(h->b, &send, own, tutti_slice_at(h->r - 1, OUT, h->r, 1, h->p));
         unfold_after(h, h->stage + h->lg);
@@ -208,7 +212,7 @@ static void gather_part(halving *h)
                                  tutti_slice_at(h->r + 1, IN, h->r + 1, 1, h->p));
     }
     h->made = tutti_compile_own_copy(h->q, h->b, own, tutti_slice_at(h->r, OUT, h->r, 1, h->p));
-    if (got >= 0) h->made = got; /* the copy is in the sends' own sequence, before them */
+    if (got >= 0) h->made = got; /* the next send depends on the copy of the own slice, which is in the same sequence */
     for (int32_t s = 0; s < h->lg; s++) {
         int32_t other = h->v ^ 1 << s;
         exchange(h, h->stage + s, other, h->v >> s << s, other >> s << s, 1 << s);

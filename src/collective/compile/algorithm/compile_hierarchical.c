@@ -10,9 +10,9 @@
  * If k does not divide p, the last group is smaller: its slices are larger and it waits for the others. k = 1 is the
  * ring.
  *
- * Two invocations do not race, because each part is a walk (compile_impl.h says why). A slice of the group's sum that
- * comes round the ring replaces a part of that sum, from which it is made. The result replaces the slice, which the
- * master can have only from the next rank. */
+ * Two invocations do not race, because each part is a walk (compile_impl.h says why). A finished slice of the group's
+ * sum replaces the partial sum of that slice, from which it was made. The result then replaces this finished slice: the
+ * master can have got the slice only through the next rank, so that rank has read it. */
 #include "../compile_impl.h"
 
 static const tutti_slice whole = {0, 0, 0, 1, 1};
@@ -42,8 +42,8 @@ static tutti_status hierarchical_accept(const tutti_compile_request *q, tutti_fa
                       q->param[0], q->nranks, q->nranks);
 }
 
-/* Passes this group's slices, each with its owner, on to the master: the slice of rank i is i - t hops away after t
- * steps. */
+/* Passes the slices of the group's sum from their owners on to the master: the slice of rank i is still i - t hops away
+ * after t steps. */
 static void bring_to_master(tutti_part_walk *w, const tutti_line *group, int32_t stage)
 {
     int32_t n = group->n, before = (group->me + n - 1) % n;

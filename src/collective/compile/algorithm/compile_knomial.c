@@ -4,23 +4,23 @@
  *   broadcast, reduce, gather   along the tree that cuts intervals of ranks into k parts (compile_rooted.h).
  *   allreduce                   halving-doubling with k parts: with P = k^m the largest power of k up to p, numbers 0
  *                               .. P-1 meet in groups that differ in one digit of base k, lowest digit first. Each
- *                               member keeps one part of the range that all k hold, and sums it from the others, and so
- *                               on; then the same steps backwards bring the sums together (UCC calls this SRA, gloo
- *                               bcube).
+ *                               member keeps one part of the range that all k hold, and adds the others' sums of that
+ *                               part; the next step does the same with that part. Then the same steps backwards gather
+ *                               the sums (UCC calls this SRA, gloo bcube).
  *   any p                       ranks are cut into P runs, as equal as can be; the first of each run sums the inputs of
  *                               the others, takes part for them, and gives back the result.
  *
- * Why two invocations of an allreduce do not race. The first message of a rank says READY and FREE; each later one
- * follows from all before it. The sum of a part that the same peer pushes back shows that the part was pulled; a peer
- * pushes into memory that only it has read since. The other ranks of a run hear last. Nothing is acknowledged. Trees:
- * see compile_rooted.h. */
+ * Why two invocations of an allreduce do not race. The first message of a rank says READY and FREE, and each later
+ * message depends on all earlier ones. A peer that pulled a part later pushes its sum back, which shows that the pull
+ * was done; it overwrites memory that no other rank reads. The other ranks of a run get the result last. So nothing is
+ * acknowledged. Trees: see compile_rooted.h. */
 #include "compile_rooted.h"
 
 typedef struct {
     const tutti_compile_request *q;
     tutti_part_builder *b;
     int32_t r, p;
-    int32_t k, P, m; /* P = k^m is the largest power of k up to p */
+    int32_t k, P, m; /* k: the radix; P = k^m is the largest power of k up to the number of ranks */
     int32_t v;       /* number of the run of ranks that rank r belongs to */
     int32_t stage;   /* stage of step 0: 1 if a fold comes before step 0 */
     int32_t made;    /* number of the schedule step that makes the data of the next send */
@@ -64,7 +64,7 @@ static int32_t run_length(const knomial *h, int32_t v)
     return head_of(h, v + 1) - head_of(h, v);
 }
 
-/* Returns the buffer in which number v has the sum that it brings to step s. */
+/* Returns the buffer that holds the partial sum which number v uses in step s. */
 static int32_t source(const knomial *h, int32_t v, int32_t s)
 {
     return s == 0 && run_length(h, v) == 1 ? IN : OUT;
@@ -84,7 +84,7 @@ static void add_scratch(const knomial *h)
     for (int32_t i = 1; i < run_length(h, h->v); i++) tutti_compile_scratch(h->b, blocks(h, h->r, 0, 0, h->P), 1);
 }
 
-/* The other ranks of a run give their input to its head. */
+/* Before step 0: the other ranks of a run send their input to the run's first rank. */
 static void fold_before(knomial *h)
 {
     const tutti_message m = {.hint = TUTTI_HINT_PULL | TUTTI_HINT_NO_ACK, .when = TUTTI_WHEN_READY | TUTTI_WHEN_FREE};
@@ -155,7 +155,7 @@ static void gather(knomial *h, int32_t s)
     h->made = got;
 }
 
-/* The head of a run gives the result to the others. */
+/* After all steps: the first rank of a run sends the result to the others. */
 static void unfold_after(const knomial *h)
 {
     tutti_message m = {.stage = h->stage + 2 * h->m, .hint = TUTTI_HINT_NO_ACK};

@@ -2,13 +2,14 @@
 /* compile_one_shot.c: one-shot: every rank reads all inputs after one synchronisation. For vectors so small that only
  * waiting counts.
  *
- * A rank copies its inputs into scratch, signals all others, and sums its inputs and those that the others show, in the
+ * A rank copies its inputs into scratch, signals all others, and sums its inputs and the copies of the others, in the
  * same order on every rank (a balanced tree over ranks, or roots). Each rank reads (p + 1) n and writes 2 n elements.
  * It reads its own inputs again in place: the copy may have left its caches, or have been stored past them.
  *
- * Why two invocations do not race. Only their owner reads and writes `in` and `out`, so only the scratch is shared; it
- * has two banks. Rank r writes bank e mod 2 again in invocation e + 2, after it has heard the message of every rank in
- * e + 1, which each sent after it had read everything of e. Hence no message is acknowledged; one bank would not do. */
+ * Why two invocations do not race. `in` and `out` of a rank are touched by that rank alone, so only the scratch is
+ * shared; it has two banks. Rank r writes bank e mod 2 again in invocation e + 2. By then it has received every rank's
+ * message of invocation e + 1, and each rank sent that message after it had read all copies of invocation e. Hence no
+ * message is acknowledged. One bank would not be enough. */
 #include <stdlib.h>
 
 #include "../compile_impl.h"

@@ -2,17 +2,17 @@
 /* compile_parameter_servers.c: parameter servers: some ranks keep a slice of the vector each; all others send them
  * their inputs and fetch the sum (Li et al., OSDI 2014).
  *
- *   push   every rank gives slice j of S to server j, rank floor(j p / S), next rank first; the server sums its p
- *          inputs in one ordered reduce, a balanced tree over ranks (or roots);
- *   pull   the server gives its slice to all ranks.
+ *   push every rank sends slice j of S to server j, rank floor(j p / S), next rank first; the server sums its p inputs
+ *          in one ordered reduce, a balanced tree over ranks (or roots);
+ *   pull the server sends its slice to all ranks.
  * Two rounds in which a server's link carries (p - 1) / S of the vector each way. With as many servers as ranks this is
  * `direct`. Servers are spread over the ranks, so that with as many servers as hosts each host has one. Servers on
  * machines of their own would be ranks without inputs, which no allreduce has.
  *
- * Why two invocations do not race, as in an allreduce by direct: a rank's first message to a server says READY and
- * FREE, and the server writes that rank's out only after it. A rank ends when every server has written, and so has read
- * its input: no message need be acknowledged. Inboxes: the server's reduce precedes the message for which their owner
- * waits before its next invocation. */
+ * Why two invocations do not race. A rank's first message to a server says READY and FREE, and the server writes the
+ * rank's output only after that message. A rank completes after every server has written its output. By then every
+ * server has read its input, so no message need be acknowledged. Inboxes: the server reads them in its reduce, before
+ * it sends the message that the rank needs to complete. */
 #include <stdlib.h>
 
 #include "../compile_impl.h"
@@ -38,8 +38,8 @@ static int32_t server_of(const servers *v, int32_t rank)
     return j < v->nservers && rank_of(v, j) == rank ? j : v->nservers;
 }
 
-/* Return the server k further on, or back, from this rank, never itself. All ranks go round the same way, so that they
- * never wait in a circle. */
+/* Return the k-th server after this rank, or before it, never this rank itself. All ranks go round the same way, so
+ * that they never wait in a circle. */
 static int32_t server_after(const servers *v, int32_t k)
 {
     const int64_t up_to_here = ((int64_t)(v->r + 1) * v->nservers + v->q->nranks - 1) / v->q->nranks;
@@ -61,7 +61,8 @@ static tutti_slice slice(const servers *v, int32_t rank, int32_t buffer, int32_t
     return tutti_slice_at(rank, buffer, server, 1, v->nservers);
 }
 
-/* Returns where a server puts the slice of that rank: one scratch buffer a root, without its own. */
+/* Returns the buffer in which a server receives that rank's values: one scratch buffer for each root; the server's own
+ * roots have none. */
 static int32_t inbox(const servers *v, int32_t server, int32_t from)
 {
     const int32_t at = rank_of(v, server);

@@ -9,10 +9,11 @@
  *              before and get the result after; the others, numbered 0 .. P-1, do the above (as Open MPI, whose
  *              operands keep their order too).
  *
- * Why two invocations do not race. A rank copies its input first, which frees it, and the sums of each step have two
- * banks, each pulled by one peer. Rank r writes the sum of step s again in invocation e + 2, after it has heard that
- * same peer in step s of e + 1. The peer sent that message after it had ended e; hence nothing is acknowledged. An odd
- * rank's input is read before it hears the result, and its message says that its output is free. */
+ * Why two invocations do not race. A rank copies its input first, so the input is free again. The sum of each step has
+ * two banks and is pulled by one peer. Rank r writes the bank of step s again in invocation e + 2, after it has
+ * received that peer's message of step s of invocation e + 1. The peer sent that message after it had completed e,
+ * hence after its pull; so nothing is acknowledged. An odd rank's input is read before the rank gets the result, and
+ * its first message says that its output is free. */
 #include "../compile_impl.h"
 
 typedef struct {
@@ -20,8 +21,9 @@ typedef struct {
     tutti_part_builder *b;
     int32_t r, p;
     int32_t P, lg, e; /* P = 2^lg is the largest power of two up to p; e = p - P ranks are left over */
-    int32_t v;        /* number of this rank among the P ranks that take part, -1 = folded into rank r - 1 */
-    int32_t first;    /* number of the schedule step that makes the data of step 0 */
+    int32_t v;        /* this rank's number among the P ranks that take part; -1 = rank r - 1 takes part for it
+                       * (fold) */
+    int32_t first;    /* number of the schedule step that makes the data which step 0 sends */
     int32_t made;     /* number of the schedule step that makes the data of the next send */
 } doubling;
 
@@ -29,8 +31,8 @@ enum {
     IN,
     OUT,
     SUM
-}; /* numbers of buffers of an allreduce. SUM + s: the sum that step s shows to its peer. Behind these come an inbox for
-    * each step and the inbox of the fold */
+}; /* numbers of buffers of an allreduce. Buffer SUM + s holds the sum that the peer of step s reads. Behind these
+    * buffers come an inbox for each step and the inbox of the fold */
 
 static int32_t rank_of(const doubling *d, int32_t v)
 {
@@ -54,7 +56,8 @@ static void add_scratch(const doubling *d)
     for (int32_t s = 0; s < d->lg + (d->v < d->e); s++) tutti_compile_scratch(d->b, all_of(d, d->r, 0), 1);
 }
 
-/* The odd rank of a pair gives its input to the even one; a rank that takes part shows its input in SUM. */
+/* The odd rank of a pair sends its input to the even one; a rank that takes part copies its input into SUM, where peers
+ * read it. */
 static void begin(doubling *d)
 {
     const uint32_t told = TUTTI_WHEN_READY | (moves(d) ? TUTTI_WHEN_FREE : 0);
@@ -97,7 +100,7 @@ static void exchange(doubling *d, int32_t s, int32_t stage)
     if (moves(d) && s == 0) tutti_part_dep(d->b, d->first);
 }
 
-/* The even rank of a pair gives the result to the odd one. */
+/* After all steps: the even rank of a pair sends the result to the odd rank. */
 static void end(const doubling *d, int32_t stage)
 {
     tutti_message m = {.stage = stage, .hint = TUTTI_HINT_NO_ACK};

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile_ring.c: ring: every rank sends to the next one only.
  *
- *   reduce-scatter  in step s rank r gives the partial sum of slice r-s-1 to r+1 and adds its own input to that of
- *                   slice r-s-2, so that after p-1 steps it owns slice r (Patarasuk and Yuan: 2(p-1)/p n is the least
- *                   traffic);
+ *   reduce-scatter  in step s rank r sends the partial sum of slice r-s-1 to r+1, and adds its own input to the partial
+ *                   sum of slice r-s-2 that it receives, so that after p-1 steps it owns slice r (Patarasuk and Yuan:
+ *                   2(p-1)/p n is the least traffic);
  *   all-gather      p-1 steps more, in which finished slices go round;
  *   allreduce       both, with partial sums kept in out; the reduce-scatter alone keeps them in scratch.
  * The sum of slice j begins at rank j+1: expressions differ between slices, hence no canonical sums.
  *
- * Why two invocations do not race. Messages are pulled from the rank before. Rank r+1 reads what rank r shows in step
- * s. The value with which r overwrites it later has come round the ring, so it depends on that read. Only the last p-1
- * reads can still be under way when r has all it needs. The next rank reads in order, so it is enough that r hears of
- * the last read before it completes. */
+ * Why two invocations do not race. Rank r+1 pulls the partial sum of rank r in step s. The value with which r
+ * overwrites that sum later has come round the ring through r+1, so it depends on that pull. Only the last p-1 pulls
+ * can still be under way when r has all results. Rank r+1 pulls in order, so it is enough that the last pull is
+ * acknowledged before r completes. */
 #include "../compile_impl.h"
 
 typedef struct {
@@ -26,8 +26,8 @@ static uint32_t hint(const ring *g, int32_t step)
     return TUTTI_HINT_PULL | (step == g->last - 1 ? 0 : TUTTI_HINT_NO_ACK);
 }
 
-/* Returns where the partial sum of slice j is on `rank`: in out if that holds all slices, else in a scratch buffer of
- * the step. */
+/* Returns the place of the partial sum of slice j on `rank`: in out if out holds all slices, else in a scratch buffer
+ * of the step. */
 static tutti_slice partial(const ring *g, int32_t rank, int32_t j, int32_t step)
 {
     bool all = g->q->collective == TUTTI_ALLREDUCE;
@@ -40,7 +40,7 @@ static int32_t reduce_scatter(const ring *g)
     const tutti_compile_request *q = g->q;
     int32_t made = -1;
     int32_t nkept = q->collective == TUTTI_ALLREDUCE ? 0 : g->p - 2, inbox = 2 + nkept;
-    for (int32_t k = 0; k < nkept + g->p - 1; k++) { /* buffers of partial sums first, then the inboxes */
+    for (int32_t k = 0; k < nkept + g->p - 1; k++) { /* adds the buffers of partial sums, then the inboxes */
         int32_t s = k < nkept ? k : k - nkept;
         tutti_compile_scratch(g->b, tutti_slice_at(g->r, 0, tutti_rank_at(q, (int64_t)g->r - s - 2), 1, g->p), 1);
     }

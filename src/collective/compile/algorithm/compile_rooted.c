@@ -45,7 +45,7 @@ void tutti_interval_place(int32_t p, int32_t root, int32_t radix, int32_t rank, 
 
 /* ---- places of sums and chunks ---- */
 
-/* Returns true if the rank has no output to deliver, and so keeps its sum in scratch. */
+/* Returns true if the rank keeps its sum in scratch: it has children, but in a reduce only the root has an output. */
 static bool keeps_sum(const tutti_tree *t, const tutti_tree_place *place)
 {
     return t->q->collective == TUTTI_REDUCE && place->parent >= 0 && place->nchildren > 0;
@@ -67,19 +67,19 @@ static tutti_slice chunk(const tutti_tree *t, int32_t rank, int32_t buffer, int3
     return tutti_slice_at(rank, buffer, t->first + k, 1, t->of);
 }
 
-/* Returns the number of the buffer in which a rank sums. */
+/* Returns the number of the buffer that holds a rank's sum. */
 static int32_t sums(const tutti_tree *t, int32_t rank, const tutti_tree_place *place)
 {
     return keeps_sum(t, place) ? first_scratch(t, rank) : tutti_compile_out(t->q, rank);
 }
 
-/* Returns what a rank sends up: its sum, or its input if it has no children. */
+/* Returns the slice that a rank sends up: its sum, or its input if it has no children. */
 static tutti_slice handed_up(const tutti_tree *t, int32_t rank, const tutti_tree_place *place, int32_t k)
 {
     return chunk(t, rank, place->nchildren ? sums(t, rank, place) : 0, k);
 }
 
-/* Returns where chunk k of child i of that rank arrives. */
+/* Returns the place where chunk k of the rank's child i arrives. */
 static tutti_slice inbox(const tutti_tree *t, int32_t rank, const tutti_tree_place *place, int32_t i, int32_t k)
 {
     return chunk(t, rank, first_scratch(t, rank) + keeps_sum(t, place) + i * t->nchunks + k, k);
@@ -112,8 +112,8 @@ static void add_scratch(const tutti_tree *t)
         for (int32_t k = 0; k < t->nchunks; k++) tutti_compile_scratch(t->b, chunk(t, t->r, 0, k), 1);
 }
 
-/* Adds what children [from, to), all of one level, send, in the order of ranks. Adds it to the sum that step `sum` made
- * (-1: to the input). */
+/* Receives the chunks of children from .. to - 1, all of one level, and adds them in the order of ranks to the sum that
+ * step `sum` made (-1: to the input). */
 static int32_t add_level(const tutti_tree *t, int32_t k, int32_t from, int32_t to, int32_t sum)
 {
     const tutti_tree_place *own = &t->own;
@@ -177,7 +177,7 @@ static void sum_up(const tutti_tree *t, int32_t *made)
 
 /* ---- results that come down the tree ---- */
 
-/* Returns where a rank has the result; the root of a broadcast has it in its input. */
+/* Returns the slice that holds the result on a rank; on the root of a broadcast it is in the input. */
 static tutti_slice result(const tutti_tree *t, int32_t rank, int32_t k)
 {
     bool given = t->q->collective == TUTTI_BROADCAST && rank == t->q->root;

@@ -6,13 +6,13 @@
  * chunks travels on one tree, one after the other. The message of chunk k over an edge of level l has stage nlevels - 1
  * - l + k going up and `base` + l + k coming down, so that chunks follow each other through the tree.
  *
- * Sums: at each level, deepest first, the rank adds what its children of that level bring, in the order of ranks as a
+ * Sums: at each level, deepest first, the rank adds the sums of its children of that level, in the order of ranks, as a
  * balanced tree. If all parts of an interval tree are equally large, this is the canonical sum.
  *
- * Why two invocations do not race: going up, parents pull. In an allreduce the result that comes down says that the sum
- * going up was read, and the sum going up carries FREE, so nothing is acknowledged; in a reduce the last chunk is
- * acknowledged. Coming down, parents push; in a collective that only comes down, a child first says that its output is
- * free. Every message of a tree and direction has a channel and a sequence of its own.
+ * Why two invocations do not race. On the way up, parents pull. In an allreduce the result that comes down is made of
+ * the sum that went up, so it shows that the sum was read; and the message up says FREE. So nothing is acknowledged. In
+ * a reduce the last chunk is acknowledged. On the way down, parents push. In a collective without a way up, a child
+ * first reports that its output is free. Every message of a tree and direction has a channel and a sequence of its own.
  *
  * Threads: owner. */
 #ifndef TUTTI_COMPILE_ROOTED_H
@@ -24,12 +24,12 @@ enum { TUTTI_MAX_CHILDREN = 256, TUTTI_MAX_RADIX = 64, TUTTI_MAX_CHUNKS = 256 };
 
 typedef struct {
     int32_t rank, level;
-    int32_t lo, hi; /* interval trees: the ranks in the subtree below this edge */
+    int32_t lo, hi; /* interval trees: the child's subtree has the ranks lo .. hi - 1 */
 } tutti_branch;
 
 typedef struct {
-    int32_t parent, level; /* level of the edge to the parent; -1: this is the root */
-    int32_t lo, hi;        /* interval trees: the ranks of the subtree */
+    int32_t parent, level; /* rank of the parent, and level of the edge to it; both -1 at the root */
+    int32_t lo, hi;        /* interval trees: this rank's subtree has the ranks lo .. hi - 1 */
     int32_t nchildren;
     tutti_branch children[TUTTI_MAX_CHILDREN]; /* the children, sorted by level, then by rank */
 } tutti_tree_place;

@@ -8,11 +8,11 @@
  * 2(k - 1) + 2(p/k - 1) steps with groups of k, and 2(p - 1)/p n bytes, the fewest possible; between groups every rank
  * sends only 2(p/k - 1)/p n. (Horovod's hierarchical allreduce is of this kind.)
  *   alone          a reduce-scatter does the first half, an all-gather the second. Slices must end with their
- *                  owners, so a member's share in the group is every k-th slice of p, p/k messages a step.
+ *                  owners, so a member's share in the group is every k-th slice of p, p/k messages per step.
  *
  * Two invocations of an allreduce do not race, because each part is a walk (compile_impl.h says why). The other
- * collectives return nothing, so every reading is acknowledged, and out is written only when its rank has said that it
- * is free. */
+ * collectives send nothing back to a rank whose memory was read, so every read is acknowledged, and out is written only
+ * after its rank has reported it as free. */
 #include "../compile_impl.h"
 
 static tutti_status split_rail_accept(const tutti_compile_request *q, tutti_failure *err)
@@ -25,7 +25,8 @@ static tutti_status split_rail_accept(const tutti_compile_request *q, tutti_fail
 typedef struct {
     tutti_part_walk walk;
     tutti_line group, rail;
-    tutti_line_cut shares; /* the slices that each member of the group sums: those that its rail owns, one a group */
+    tutti_line_cut shares; /* the slices that each member of the group sums: one for each group, owned by the member's
+                            * rail (the ranks with its number) */
     tutti_line_cut slices; /* the slice that each member of this rank's rail owns */
 } rails;
 

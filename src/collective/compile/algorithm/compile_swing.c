@@ -7,10 +7,10 @@
  * s .. lg p - 1 are a set T(r, s) of p/2^s ranks: T(r, s + 1) and the same of its partner. At powers of two all members
  * of such a set have the same set (tests/collective/test_swing.c). So the sets are nested, and there is an order of
  * slices in which each set is one range: of two halves, the half with the lowest rank comes first. In the
- * reduce-scatter r keeps the range of T(r, s + 1) and gives that of its partner's; the all-gather goes backwards.
- *
- * Other even counts reach some ranks twice, and we have no proof of what must then be left out. Two invocations do not
- * race, because each part is a walk (compile_impl.h says why). */
+ * reduce-scatter r keeps the range of T(r, s + 1) and sends its partner the range of the partner's set; the all-gather
+ * goes backwards. At other even counts the steps reach some ranks twice; which messages may then be left out is not
+ * proved, so these counts are refused. Two invocations do not race, because each part is a walk (compile_impl.h says
+ * why). */
 #include <stdlib.h>
 
 #include "../../../base/arena.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile_torus.c: torus: rings along the rows and columns of a grid of ranks (2D-torus allreduce, Mikami et al. 2018).
  *
- * Rank r stands in row r div columns, column r mod columns. Reduce-scatter along the row, allreduce of the slice along
+ * Rank r is in row r div columns and column r mod columns. Reduce-scatter along the row, allreduce of the slice along
  * the column, all-gather along the row: 2(columns - 1) + 2(rows - 1) steps, 2(p - 1)/p n bytes. While one direction
  * works, the links of the other are idle. With ways = 2, half of the vector goes rows first and the other half columns
  * first, at the same time.

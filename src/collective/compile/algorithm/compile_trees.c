@@ -8,10 +8,10 @@
  * 1, so the pipeline takes chunks + 2 H - 1 stages. A tree of an allreduce is rooted in its middle. Every tree has four
  * sequences on a rank (take and add, send up, take down, send down), each in the order of chunks, and its own channel.
  *
- * Why two invocations do not race. Allreduce: a rank's message up says READY and FREE and need not be acknowledged: the
- * result that comes down is made of it, so the inbox or partial sum has been read. The message down need not wait,
- * because the message up came first. Reduce: messages up are acknowledged. Broadcast: messages down wait until the
- * receiver's out is free. */
+ * Why two invocations do not race. Allreduce: a rank's message up says READY and FREE. It need not be acknowledged: the
+ * result that comes down is made of it, so the sum that it sent was read. The message down may be written at once,
+ * because the message up said that the output is free. Reduce: messages up are acknowledged. Broadcast: messages down
+ * wait until the receiver's out is free. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -26,7 +26,7 @@ enum { MAX_SHARES = 1024 };
 
 typedef struct {
     int32_t root, height;
-    int32_t first, count; /* slice of the vector that the tree carries, in units of 1 / `shares` */
+    int32_t first, count; /* the slice of the vector that the tree carries: (first, count, shares of all trees) */
     int32_t channel;
     int32_t *parent, *depth; /* parent and depth of each rank; parent of the root: -1 */
     int32_t *nchildren;      /* number of children of each rank */
@@ -50,14 +50,16 @@ typedef struct {
 
 /* ---- data that all parts share ---- */
 
-/* Sets the shares of the trees as small whole numbers: exact if the weights allow it, else parts of MAX_SHARES. */
+/* Sets each tree's share of the vector as a whole number: exact if the weights allow small numbers, else rounded to 1 /
+ * MAX_SHARES. */
 static void set_shares(const int64_t *weight, trees *all)
 {
     int64_t unit = 0, sum = 0, given = 0, before = 0;
     for (int32_t i = 0; i < all->ntrees; i++) unit = tutti_common_divisor(weight[i], unit), sum += weight[i];
     bool exact = unit && sum / unit <= MAX_SHARES;
     all->shares = (int32_t)(exact ? sum / unit : MAX_SHARES);
-    for (int32_t i = 0; i < all->ntrees; i++) { /* running sums are rounded, not the shares */
+    for (int32_t i = 0; i < all->ntrees; i++) { /* rounds the running sum, not each share, so that the shares add up to
+                                                 * the whole */
         before += weight[i];
         int64_t upto = exact ? before / unit : (before * MAX_SHARES + sum / 2) / sum;
         all->trees[i].first = (int32_t)given, all->trees[i].count = (int32_t)(upto - given);
@@ -65,7 +67,7 @@ static void set_shares(const int64_t *weight, trees *all)
     }
 }
 
-/* Sets parents and depths from a rank as the root; returns the height. */
+/* Makes the given rank the root: sets parents and depths of all ranks; returns the height. */
 static int32_t hang(int32_t nranks, const int32_t *ends, int32_t root, int32_t *parent, int32_t *depth)
 {
     int32_t height = 0, reached = 1;
@@ -108,7 +110,7 @@ static int32_t nscratch(const tutti_compile_request *q, const packed_tree *t, in
     return q->collective == TUTTI_BROADCAST ? 0 : t->nchildren[rank] + partial;
 }
 
-/* Numbers children and buffers, so that both ends of a message know them. */
+/* Numbers each rank's children and scratch buffers, so that both ends of a message know the receiver's buffer. */
 static void number_buffers(const tutti_compile_request *q, trees *all)
 {
     int32_t p = q->nranks, *next = tutti_alloc((size_t)p * sizeof *next);
@@ -227,7 +229,7 @@ static bool is_child(const planting *g, int32_t r)
     return g->all->trees[g->tree].parent[r] == g->r;
 }
 
-/* Returns where the child's sums arrive at its parent. */
+/* Returns the buffer of the parent in which the child's sums arrive. */
 static int32_t inbox(const planting *g, int32_t child)
 {
     const packed_tree *t = &g->all->trees[g->tree];

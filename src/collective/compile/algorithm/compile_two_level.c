@@ -2,25 +2,25 @@
 /* compile_two_level.c: two-level: direct in groups of k neighbouring ranks, such as those of a host, and direct across
  * the groups.
  *
- *   in the group   rank i sums what the group's ranks have of the slices of all ranks i, one a group: one ordered
- *                  reduce each;
- *   across         rank i gives the group's sum of slice (h, i) to its owner, rank i of group h, which sums those of
- *                  all groups in one reduce.
+ *   in the group rank i sums the group's inputs of the slices that the ranks i of all groups own: one ordered reduce
+ *                  for each group;
+ *   across rank i sends the group's sum of slice (h, i) to its owner, rank i of group h, which sums the groups' sums in
+ *                  one reduce.
  *   all-gather     the other way round: across, then in the group; allreduce: all four.
  * 2 rounds where split-rail's rings take k - 1 + p/k - 1, and as few bytes between groups: 2(p/k - 1)/p n a rank. Every
  * sum is made in one step, of inputs or of groups' sums, so values that travel between groups may be rounded once.
  *
- * Why two invocations do not race: a group's ranks tell each other once that everything they have shown was read.
- * Messages across are acknowledged, and out is written only when its rank has said that it is free. In place, an
- * element is overwritten by a value that was made of it. */
+ * Why two invocations do not race. The ranks of a group acknowledge once, by one message for each pair, that they have
+ * read each other's memory. Messages across are acknowledged, and out is written only after its rank has reported it as
+ * free. In place, a value that overwrites an element is made of that element, which was read before. */
 #include "../compile_impl.h"
 
 typedef struct {
     const tutti_compile_request *q;
     tutti_part_builder *b;
-    int32_t r, p, k, ngroups; /* k ranks in each of ngroups groups */
-    int32_t group, me;        /* this rank's group, and its number in the group */
-    int32_t scratch, out;     /* numbers of buffers: the first scratch; out */
+    int32_t r, p, k, ngroups; /* r: this rank; p: number of ranks, in ngroups groups of k */
+    int32_t group, me;        /* group: number of this rank's group; me: this rank's number in the group */
+    int32_t scratch, out;     /* numbers of this rank's first scratch buffer and of its buffer `out` */
 } levels;
 
 static tutti_status two_level_accept(const tutti_compile_request *q, tutti_failure *err)
@@ -29,8 +29,8 @@ static tutti_status two_level_accept(const tutti_compile_request *q, tutti_failu
     return st ? st : tutti_accept_groups("two-level", q, err);
 }
 
-/* ---- buffers: the group's sums, one for each group that they go to; inputs of the group's other ranks; sums of other
- * groups ---- */
+/* ---- buffers, in this order: the group's sums, one for each destination group; inputs from the group's other ranks;
+ * sums from other groups ---- */
 
 static int32_t sum_for(const levels *l, int32_t group)
 {
@@ -48,7 +48,8 @@ static int32_t inbox_across(const levels *l, int32_t to, int32_t from)
     return l->scratch + l->k * l->ngroups + from - (from > to);
 }
 
-/* Returns the slice that the group's rank with this rank's number, or with number i, owns, in a buffer of some rank. */
+/* Returns the slice that a rank of the group owns, in a buffer of some rank: the member with this rank's number, or
+ * with number i. */
 static tutti_slice slice_in(const levels *l, int32_t rank, int32_t buffer, int32_t group, int32_t i)
 {
     return tutti_slice_at(rank, buffer, group * l->k + i, 1, l->p);
@@ -95,7 +96,7 @@ static void bring_in_group(const levels *l)
     }
 }
 
-/* Sums the group's part of the slice for group h; in a group of one rank it copies this rank's part. */
+/* Sums the inputs of this rank's group for its slice of group h; in a group of one rank it copies this rank's input. */
 static int32_t sum_group(const levels *l, int32_t h)
 {
     const int32_t to = l->ngroups > 1 ? sum_for(l, h) : l->out;
@@ -139,14 +140,14 @@ static int32_t sum_across(const levels *l)
     return step;
 }
 
-/* Returns a slice of no elements of what `owner` owns, in a buffer of some rank, for messages without data. */
+/* Returns an empty slice at the place that `owner` owns, in a buffer of some rank, for messages without data. */
 static tutti_slice nothing(const levels *l, int32_t rank, int32_t buffer, int32_t owner)
 {
     return tutti_slice_at(rank, buffer, owner, 0, l->p);
 }
 
-/* Tells the group's ranks that everything they have shown was read, at the latest by step `made`; in an allreduce
- * results tell them. */
+/* Tells the ranks of the group that this rank has read all their slices, at the latest by step `made`. In an allreduce
+ * the results tell them, so no message is sent. */
 static void tell_group(const levels *l, int32_t made)
 {
     const tutti_message send = {.stage = 1, .hint = TUTTI_HINT_NO_ACK};
@@ -159,7 +160,7 @@ static void tell_group(const levels *l, int32_t made)
     }
 }
 
-/* Sums this rank's slice; returns the step that makes the sum. */
+/* Makes the sum of this rank's slice; returns the step that makes it. */
 static int32_t scatter(const levels *l)
 {
     add_scratch(l);
@@ -173,7 +174,7 @@ static int32_t scatter(const levels *l)
 
 /* ---- results that go to all ranks ---- */
 
-/* Sends a slice of this owner from the sender's out to the receiver's. Returns the step. */
+/* Sends this rank's slice of `group` from its output to that of rank `to`. Returns the step. */
 static int32_t show(const levels *l, int32_t stage, int32_t to, int32_t group, int32_t after)
 {
     const tutti_message send = {.stage = stage, .when = after < 0 ? TUTTI_WHEN_READY : 0};

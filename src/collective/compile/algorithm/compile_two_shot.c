@@ -2,16 +2,15 @@
 /* compile_two_shot.c: two-shot: the two rounds of direct through scratch, so that only the owner touches inputs and
  * outputs.
  *
- * A rank copies its inputs, without its own slice, into scratch and signals. It sums its slice from its inputs and
- * those that the others show (a balanced tree over ranks, or roots), into out and once more into scratch, and signals
- * again. It then copies the sums of all other ranks from their place. So memory that no peer maps can be summed at a
- * cost that hardly grows with the ranks: each reads (3 - 2/p) n and writes 2 n elements, where one-shot reads (p + 1)
- * n.
+ * A rank copies its inputs, without its own slice, into scratch and signals. It sums its slice from its inputs and the
+ * copies of the others (a balanced tree over ranks, or roots), into out and once more into scratch, and signals again.
+ * It then copies the sums of all other ranks from their scratch. So memory that no peer maps can be summed at a cost
+ * that hardly grows with the ranks: each reads (3 - 2/p) n and writes 2 n elements, where one-shot reads (p + 1) n.
  *
- * Why two invocations do not race. Only the scratch is shared, and one bank of it is enough. Rank r shows inputs again
- * in e + 1, after it has had the sums of all ranks of e, which were made of what it had shown. It shows a sum again in
- * e + 1 after it has heard of the inputs of all ranks of e + 1, which each showed after it had copied everything of e.
- * Hence no message is acknowledged. */
+ * Why two invocations do not race. Only the scratch is shared, and one bank of it is enough. Rank r overwrites its
+ * copies of inputs in invocation e + 1. By then it has the sums of e of all ranks, which were made of these copies, so
+ * all have read them. Rank r overwrites its sum in e + 1 after every rank has signalled its inputs of e + 1. Each rank
+ * did so after it had completed e, and so had copied r's sum. Hence no message is acknowledged. */
 #include <stdlib.h>
 
 #include "../compile_impl.h"
@@ -30,7 +29,8 @@ static int32_t roots_of(const two_shot *t, int32_t rank)
     return t->first[rank + 1] - t->first[rank];
 }
 
-/* Scratch of a rank, in this order: its inputs as shown (one a root), its sum as shown, then values from the others. */
+/* Scratch of a rank, in this order: copies of its inputs (one for each root), a copy of its sum, then buffers for
+ * values from the others. */
 static int32_t shown(const two_shot *t, int32_t rank)
 {
     return tutti_compile_first_scratch(t->q, rank);
