@@ -11,8 +11,8 @@
  * device's own memory, which ranks of one host open by handles, or the host's. The device outlives the region. */
 tutti_status tutti_device_create_region(const tutti_device *d, tutti_group *group, const char *name, size_t own_bytes,
                                         tutti_region **out, tutti_failure *err);
-/* Enrols the region with the device. Forget it before the region is destroyed. host_too: as in device_row.h; a wire
- * that brings bytes of other hosts counts by itself. */
+/* Enrols the region with the device. Forget it before the region is destroyed. host_too: as in device_row.h; also in
+ * effect if a wire writes bytes of other hosts into the region. */
 tutti_status tutti_device_enrol_region(const tutti_device *d, const tutti_group *group, const tutti_region *region,
                                        bool host_too, tutti_failure *err);
 void tutti_device_forget_region(const tutti_device *d, const tutti_group *group, const tutti_region *region);

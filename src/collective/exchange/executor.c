@@ -13,7 +13,7 @@ enum { WORDS = 400 };
 /* The notice that a rank gives all others about each exchange before memory is shared. A rank that is no member fills
  * only `words`. */
 typedef struct {
-    uint64_t words;           /* hash of the words that must be equal on all ranks */
+    uint64_t words;           /* hash of the words (schedule, type, counts, ...) that must be equal on all ranks */
     uint64_t part, next_part; /* hashes of this rank's part and of the next member's part, as this rank has made both */
     uint64_t nbytes;          /* bytes of this rank's part of the shared memory, without counters of channels */
     int32_t nchannels, nbuffers;
@@ -127,9 +127,9 @@ static tutti_status take_vector(tutti_exchange *x, const tutti_schedule_header *
     return TUTTI_OK;
 }
 
-/* Finds a member whose next member has another part than the two agree on, -1: none. Two files may have the same header
- * and different steps. Each member hashes its own part and the next one's, because hashing all parts on every rank
- * would cost too much. */
+/* Finds a member that has made another part for the next member than the next member itself; -1: none. Two files may
+ * have the same header and different steps. Each member hashes its own part and the next one's, because hashing all
+ * parts on every rank would cost too much. */
 static int32_t find_other_part(const tutti_exchange *x, const notice_table *t, int i)
 {
     for (int32_t m = 0; m < x->nmembers; m++) {
@@ -139,7 +139,8 @@ static int32_t find_other_part(const tutti_exchange *x, const notice_table *t, i
     return -1;
 }
 
-/* Fails with the exchanges that the ranks found, after a difference that all ranks see. */
+/* Fails with a message that names two ranks that were asked for different exchanges, after all ranks have seen a
+ * difference. */
 static tutti_status tell_difference(const tutti_exchange *x, const tutti_exchange_request *q, const notice_table *t,
                                     int i, tutti_failure *err)
 {
@@ -206,7 +207,8 @@ static void fill_notices(tutti_exchange *const *x, const tutti_exchange_request 
     }
 }
 
-/* Sets the place of each exchange in the memory of each member; returns the bytes that this rank needs for all. */
+/* Assigns each exchange its place in the memory of each member; returns the bytes that this rank needs for all
+ * exchanges. */
 static size_t lay_out(const tutti_group *g, tutti_exchange *const *x, const notice_table *t)
 {
     size_t *end = tutti_alloc(sizeof *end * (size_t)g->nranks);
@@ -228,7 +230,8 @@ static size_t lay_out(const tutti_group *g, tutti_exchange *const *x, const noti
     return own;
 }
 
-/* Compares all exchanges in one round. parts NULL: this rank refuses them, as do all ranks with the same arguments. */
+/* Compares what the ranks ask for, of all exchanges in one round. parts NULL: this rank refuses them, as do all ranks
+ * with the same arguments. */
 static tutti_status agree(const tutti_exchange_request *requests, tutti_exchange **x, const tutti_part *parts, int n,
                           size_t *nbytes, tutti_failure *err)
 {
@@ -342,7 +345,7 @@ static tutti_status show_buffers(tutti_group *g, tutti_exchange **x, const tutti
     return tutti_group_barrier(g, "buffers of exchanges", err);
 }
 
-/* Enrols the whole memory with the device, because signal words stand beside the scratch. */
+/* Enrols the whole memory with the device, because it holds signal words as well as scratch. */
 static tutti_status enrol_memory(tutti_exchange *x, tutti_failure *err)
 {
     const tutti_status st = tutti_device_enrol_region(x->device, x->group, x->region, true, err);

@@ -4,8 +4,8 @@
  * An exchange is a schedule bound to memory: slices become addresses, and channels become counter words, so that
  * starting it again costs next to nothing. Steps cannot fail while they run, because everything checkable was checked
  * at create. A wait stays awake for about 50 us, then sleeps on one descriptor set (doorbells, control sockets), so
- * more ranks than cores do not collapse. Awake it spins if ranks <= cores, and gives way to a rank that it sees on the
- * same core; otherwise it yields.
+ * more ranks than cores do not collapse. While awake it spins if there are no more ranks than cores, and yields only to
+ * a rank that it sees on its core; with more ranks than cores it always yields.
  *
  * An exchange is over all ranks of a group or over some, its members: the schedule's rank i is then the group's rank
  * members[i]. Several exchanges may be in flight, over disjoint members or over some of the same;
@@ -43,7 +43,7 @@ typedef struct {
     /* The group's rank of each of the schedule's ranks, in any order; NULL: all ranks in their order. Copied. */
     const int32_t *members;
     int32_t nmembers;
-    tutti_dtype type; /* zero means f32 and sum */
+    tutti_dtype type; /* element type and operation of the reduction; zero means f32 and sum */
     tutti_operation op;
     /* Type (bf16 or f16) of scratch, and of inputs if `taken` names it too (else inputs are f32). Outputs are sums of
      * it, made in f32 and written as f32 or rounded once. It is for sums in regions by schedules that put only inputs
@@ -51,17 +51,17 @@ typedef struct {
      * `type`. */
     tutti_dtype sent, taken;
     /* Uneven blocks: the number of elements of each rank's block, sum n (all-to-all: nranks^2, block (i, j) at i *
-     * nranks + j). Point first/of of the vector then lies on the line through the blocks' beginnings, rounded down. The
-     * points are monotone, so the proof for every n holds. NULL: floor(first*n/of). Copied. */
+     * nranks + j). Block k of K blocks then begins at fraction k/K of the vector; points between are interpolated
+     * and rounded down. The points are monotone, so the proof for every n holds. NULL: floor(first*n/of). Copied. */
     const int64_t *counts;
-    const tutti_place *in; /* one place for each buffer of role IN (largest ordinal of any rank + 1) */
+    const tutti_place *in; /* a place for each input buffer: one for each ordinal that any rank has */
     int nin;
     tutti_place out; /* ignored when the schedule is in place */
-    /* For a broadcast in place whose root has other memory than the rest. The root sends from `in` and keeps no copy;
-     * the others receive at `out`. Between two ranks this moves data from one to the other. */
+    /* For a broadcast in place in which the root uses other memory than the receivers. The root sends from `in` and
+     * keeps no copy; the other ranks receive at `out`. Between two ranks this moves data from one rank to the other. */
     bool moves;
-    /* The place holds only the window that the rank stores, from the window's first element on, several outputs one
-     * after the other. Not for schedules in place. */
+    /* in_window, out_window: the place of inputs, or of the output, holds only the window that the rank stores, from
+     * the window's first element on; several outputs lie one after the other. Not for schedules in place. */
     bool in_window, out_window;
     /* Inputs and outputs are plain memory of the ranks: no places are needed, and tutti_exchange_aim precedes each
      * start. A schedule in which ranks touch memory of others needs a group that can do so (tutti_group_probe_peers);
@@ -87,7 +87,7 @@ typedef struct {
  * the words give both. */
 tutti_status tutti_exchange_create(tutti_group *group, const tutti_schedule *schedule,
                                    const tutti_exchange_binding *binding, tutti_exchange **out, tutti_failure *err);
-/* Creates several exchanges, such as those of a plan, in as many rounds as one, in memory that is made once. out: n of
+/* Creates several exchanges, such as those of a plan, with as many messages as for one, in one shared region. out: n of
  * them, NULL where this rank is no member and after a failure. */
 typedef struct {
     const tutti_schedule *schedule;
@@ -98,32 +98,32 @@ tutti_status tutti_exchange_create_all(tutti_group *group, const tutti_exchange_
 void tutti_exchange_destroy(tutti_exchange *x);
 
 /* Begins one invocation; `when`: the TUTTI_WHEN_* conditions that hold already. Does what is possible without waiting,
- * unless an exchange of a lower priority number can go on; then that one does. */
+ * unless an exchange of a lower priority number can do a step; then that exchange does its steps. */
 void tutti_exchange_start(tutti_exchange *x, unsigned when);
-/* Gives the plain memory of the next invocation, over vectors of n <= binding.n elements (binding.n if it has counts);
- * n is the same on every rank. in and out point to element 0; in place: in = out. stream: the outputs exceed the
- * caches. */
+/* Sets the plain memory that the next invocation uses, over vectors of n <= binding.n elements (binding.n if it has
+ * counts); n is the same on every rank. in and out point to element 0; in place: in = out. stream: the outputs exceed
+ * the caches. */
 void tutti_exchange_aim(tutti_exchange *x, const void *in, void *out, int64_t n, bool stream);
 /* Sets a number that marks the next invocations, 0 at first. If a rank of this host marks an invocation with another
- * number, the group fails before that invocation touches any memory. The failure has the words of the callback of
- * tutti_group_on_idle if that finds any. */
+ * number, the group fails before that invocation touches any memory. If the callback of tutti_group_on_idle has found a
+ * reason, the failure names that reason. */
 void tutti_exchange_call(tutti_exchange *x, uint64_t call);
 /* Sets a callback for the end of an invocation. It runs inside the call that drove the exchange, or in the thread that
- * makes progress. If it returns true, the next invocation begins with the same conditions (the callback may have
- * aimed), and the exchange stays in flight. It may not start or destroy exchanges or fail the group. */
+ * makes progress. If it returns true, the next invocation begins with the same conditions (the callback may set other
+ * memory), and the exchange stays in flight. It may not start or destroy exchanges or fail the group. */
 void tutti_exchange_on_done(tutti_exchange *x, bool (*again)(void *arg), void *arg);
 
-/* Makes x follow `first`: the caller no longer tells x that it is ready. Instead the library calls `act` once an
+/* Makes x follow `first`: the caller no longer reports that x is ready. Instead the library calls `act` once per
  * invocation, when `first` has ended its invocation of the same number and all other conditions of x hold; then x is
- * ready. `act` runs inside the call that drives x, or (`beside`) in the thread that makes progress. It may call no
- * function of the group. Callers that want to use the wire wait until `act` has returned. */
+ * ready. `act` runs inside the call that drives x, or (`beside` is true) in the thread that makes progress. It may call
+ * no function of the group. Callers that want to use the wire wait until `act` has returned. */
 void tutti_exchange_follow(tutti_exchange *x, tutti_exchange *first, void (*act)(void *arg, bool beside), void *arg);
 
 /* Starts x if may(arg) returns true. Callbacks of tutti_exchange_on_done cannot run in between, so both may look at the
  * same queue. */
 void tutti_exchange_start_if(tutti_exchange *x, unsigned when, bool (*may)(void *arg), void *arg);
 
-/* Says that these conditions hold now. Does what is possible without waiting. */
+/* Tells the exchange that the conditions `when` (TUTTI_WHEN_*) hold now. Does what is possible without waiting. */
 void tutti_exchange_tell(tutti_exchange *x, unsigned when);
 /* Sets *done and never blocks. */
 tutti_status tutti_exchange_test(tutti_exchange *x, bool *done, tutti_failure *err);
@@ -142,30 +142,30 @@ void tutti_exchange_progress(tutti_group *group);
  * No two threads may wait for the same exchange. */
 int tutti_exchange_wait_any(tutti_exchange *const x[], int n, double seconds, const atomic_bool *ends);
 
-/* For tests: half of the later steps first sleep up to most_us; the seed decides which ones. 0: none. */
+/* For tests: half of the later schedule steps, picked by the seed, first sleep up to most_us microseconds. 0: none. */
 void tutti_exchange_delay(tutti_exchange *x, uint64_t seed, int32_t most_us);
 
 typedef struct {
     int64_t invocations;
-    int64_t bytes_read, bytes_written; /* bytes that this rank reads and writes in one invocation */
+    int64_t bytes_read, bytes_written; /* bytes that this rank reads, and writes, in one invocation */
     int64_t
         bytes_crossed; /* the part that is read from or written to memory of other ranks: summed over ranks, the traffic
                         * between them */
     int64_t copies;    /* bytes copied only in order to be sent, on this rank or on the receiver (0 on the direct
                         * path) */
     double wait_s,
-        work_s; /* summed over invocations: time of waiting for peers (waits of up to a microsecond do not count), and
-                 * time of reducing and copying */
-    /* Times (clock_ns) of the last invocation, if it was timed: when the caller last started or told it, and when it
-     * was done. */
+        work_s; /* work_s: time of reducing and copying; wait_s: time of waiting for peers (waits of up to a microsecond
+                 * do not count); both summed over invocations */
+    /* Times (clock_ns) of the last invocation, if it was timed: when the caller last called tutti_exchange_start or
+     * _tell, and when the invocation was complete. */
     int64_t told_ns, done_ns;
-    double met_s; /* time summed over timed invocations, without the waits for ranks that had not begun yet */
+    double met_s; /* seconds summed over timed invocations, without the time in which other ranks had not begun */
 } tutti_exchange_stats;
 /* Turns timing of later invocations on or off: each then reads the clock a few times; off at first. */
 void tutti_exchange_time(tutti_exchange *x, bool on);
 void tutti_exchange_stats_read(const tutti_exchange *x, tutti_exchange_stats *out);
 
-/* One proof of a schedule for all ranks that run it. Threads: owner. */
+/* Proving a schedule once for all ranks that run it. Threads: owner. */
 
 /* Collective. Rank 0 proves (tutti_schedule_check) and hashes its schedule. Each rank compares its own part, which it
  * will run, with the proved one: a different part ends the epoch for all, TUTTI_ERR_RENDEZVOUS with both hashes. *hash:

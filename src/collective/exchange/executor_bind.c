@@ -111,7 +111,7 @@ static bool fits(const tutti_step *step, const tutti_op *op, const tutti_buffer_
     return wide == took_wide || (step->kind == TUTTI_STEP_COPY && (wide || out->is_scratch));
 }
 
-/* Notes the element size of an operand; the operands of a side must have one size. */
+/* Notes the element size of an operand; all inputs of a step must have one size, and all outputs one size. */
 static tutti_status take_element(const tutti_binder *b, const tutti_step *step, int32_t k,
                                  const tutti_buffer_place *place, tutti_op *op)
 {
@@ -147,13 +147,13 @@ static tutti_status measure_step(tutti_binder *b, const tutti_part *part, const 
                               b->x->name, (long long)op->n, (long long)n);
         op->n = n;
     }
-    /* a put into memory that is mapped here is a copy */
+    /* the peer's memory is mapped here, so the put is a copy */
     if (op->kind == TUTTI_STEP_PUT && !op->wire) op->kind = TUTTI_STEP_COPY;
     return TUTTI_OK;
 }
 
-/* Returns the slice that this rank owns of the result of a collective that sums, where it divides an average. buffer
- * -1: nothing. */
+/* Returns the slice of the result whose sums this rank divides to make an average: the slice that it owns. buffer -1:
+ * it divides nothing. */
 static tutti_slice owned_by(const tutti_binder *b, const tutti_part *part)
 {
     const tutti_schedule_header *h = tutti_schedule_head(b->schedule);

@@ -33,8 +33,10 @@ enum {
     TUTTI_BLOCK = 1 << 20,    /* bytes of each operand that a step moves before it returns, so that its caller can do
                                * other work in between */
     TUTTI_PIECE = 1 << 18,    /* bytes of a put over a wire before it gives others a turn: 7 ms at 300 Mbit/s */
-    TUTTI_MAX_BANK_SETS = 64, /* limit of the least common multiple of all banks */
-    TUTTI_TIMED = 1 << 13     /* steps of fewer bytes are not worth reading the clock twice */
+    TUTTI_MAX_BANK_SETS = 64, /* most sets of pointers: limit of the least common multiple of the banks of all
+                               * buffers */
+    TUTTI_TIMED = 1 << 13     /* bytes of a step below which its time is not measured, because two looks at the clock
+                               * would cost too much */
 };
 
 typedef _Atomic uint64_t tutti_counter;
@@ -43,8 +45,8 @@ typedef _Atomic uint64_t tutti_counter;
 typedef struct {
     int64_t n;
     size_t bytes;
-    size_t sent_bytes, taken_bytes; /* bytes of an element in scratch, and in inputs; equal to `bytes` unless these are
-                                     * rounded */
+    size_t sent_bytes, taken_bytes; /* bytes of an element in scratch (sent) and in inputs (taken); equal to `bytes`
+                                     * unless values are rounded */
     int32_t nblocks;
     const int64_t *first; /* nblocks + 1 beginnings of blocks; NULL = even */
 } tutti_vector;
@@ -55,15 +57,17 @@ enum { TUTTI_MOST_PIECES = 4 };
 typedef struct {
     tutti_step_kind kind;
     uint32_t when;
-    int32_t peer, channel, stage; /* peer: number of the peer in the group */
+    int32_t peer, channel, stage; /* peer: the other rank's number in the group; channel and stage: as in the schedule's
+                                   * step */
     bool stream;
-    int32_t first_dep, ndeps;   /* entries of exchange.deps */
-    int32_t nins, nouts, first; /* first: index into a pointer set, inputs, then outputs */
+    int32_t first_dep, ndeps;   /* range of exchange.deps with the steps that this step depends on */
+    int32_t nins, nouts, first; /* first: index of the step's pointers in a pointer set: nins inputs, then nouts
+                                 * outputs */
     const uint8_t *folds;       /* reduce: number of folds after each input */
     int64_t n, cursor;          /* elements of the step, and the number of them that are done */
-    size_t in_bytes, out_bytes; /* bytes of an element of the step's inputs, and of its outputs */
+    size_t in_bytes, out_bytes; /* bytes of an element of the inputs, and of an element of the outputs */
     bool shows;                 /* plain memory: true if the step stores into memory that peers will read */
-    int32_t first_peer, npeers; /* plain: the step's range in the array `peers` of tutti_plain */
+    int32_t first_peer, npeers; /* plain memory: the step's range in the array `peers` of tutti_plain */
     tutti_counter *counter;     /* signal: counter in the peer's memory; wait: counter in this rank's */
     tutti_wire *wire;           /* the wire of a put or signal to a far peer; else NULL */
     uint64_t far;               /* signal over a wire: address of the counter, as the peer sees it */
@@ -101,7 +105,7 @@ struct tutti_exchange {
     int32_t nmembers, me;   /* me: index of this rank in members; -1: this rank is no member */
     bool over_some;         /* true unless the members are all ranks of the group in their order */
     char name[96], algorithm[TUTTI_ALGORITHM_TEXT];
-    int priority;                  /* group->exchanges is sorted by priority */
+    int priority;                  /* the exchange's priority, by which group->exchanges is sorted */
     tutti_exchange_memory *memory; /* shared by the exchanges that were made together */
     tutti_region *region;          /* region of `memory` */
     size_t *at;                    /* offset of this exchange in the region, for each member */
@@ -112,39 +116,40 @@ struct tutti_exchange {
     int32_t *deps;
     tutti_sequence *sequences;
     int32_t nsequences;
-    tutti_dtype type, sent; /* type of outputs; type of scratch */
+    tutti_dtype type, sent; /* element types: of outputs, and of scratch */
     bool rounds;            /* values are rounded to the type `sent` before they are sent */
     tutti_operation op;
     tutti_vector vector;
     char **pointers[TUTTI_MAX_BANK_SETS]; /* pointers of the ops; invocation e uses set e mod nsets */
     int32_t nsets;
     int32_t nchannels;
-    tutti_counter *started; /* word of this rank; a peer's word is at the base of its part */
+    tutti_counter *started; /* this rank's word `started` (see above); a peer's word is the first of the peer's part */
 
     int64_t invocation; /* number of the running invocation or the next one */
     bool active;
     unsigned when;
     int32_t remaining; /* ops of this invocation that are not done */
     bool timed;
-    int64_t began_ns, met_ns; /* timed: when this invocation began, and when it first moved anything after a wait (0 =
-                               * not yet) */
+    int64_t began_ns, met_ns; /* timed invocations: when this one began, and when it first moved anything after a wait
+                               * (0 = not yet) */
     double worked_s;          /* stats.work_s when this invocation began */
     bool has_waited;
     tutti_stores stores;
     uint64_t noted;      /* number of the exchange's start in the flight recorder */
-    int64_t left_behind; /* when this rank saw that a needed peer had left the group; 0 = it has not */
-    char *average;       /* avg: the elements that this rank divides when its sums are complete */
+    int64_t left_behind; /* time at which this rank saw that a peer that it needs had left the group; 0 = none has
+                          * left */
+    char *average;       /* avg: address of the elements that this rank divides when its sums are complete */
     int64_t naverage, averaged;
-    tutti_plain *plain; /* NULL: all inputs and outputs are in regions */
+    tutti_plain *plain; /* for inputs and outputs outside regions; NULL: all are in regions */
     uint64_t call;      /* call number by which this rank marks the invocation */
-    bool stuck;         /* the exchange cannot go on: memory that it needs is missing, or a peer has marked it with
-                         * another call number */
-    int stranger;       /* the rank because of which the exchange is stuck */
+    bool stuck;         /* true if the exchange cannot continue: memory that it needs is missing, or a peer has marked
+                         * the invocation with another call number */
+    int stranger;       /* the peer because of which the exchange is stuck */
     bool (*again)(void *arg);
     void *again_arg;
     pthread_cond_t *sleeper; /* condition of the thread that waits in tutti_exchange_wait_any; NULL: none waits */
-    tutti_exchange *first;   /* the exchange after which this one runs: `act` makes this one ready once `first` has
-                              * ended; NULL: the caller tells when it is ready */
+    tutti_exchange *first;   /* the exchange that x follows: `act` makes x ready once `first` has ended; NULL: the
+                              * caller reports when x is ready */
     void (*act)(void *arg, bool beside);
     void *act_arg;
     uint64_t delay_seed;
@@ -176,17 +181,17 @@ typedef struct {
     char *base;        /* address of element `origin`, bank 0 */
     int64_t origin;    /* first stored element */
     size_t stride;     /* bytes between banks */
-    int32_t banks;     /* 0: the buffer has no place */
+    int32_t banks;     /* number of banks; 0: the buffer has no place */
     size_t bytes_left; /* bytes from base to the end of its region */
     size_t each;       /* bytes of an element of the buffer */
     bool is_scratch;
-    bool plain;       /* the buffer is plain memory without a base: each tutti_exchange_aim brings its address */
+    bool plain;       /* the buffer is plain memory without a base: each tutti_exchange_aim sets its address */
     size_t before;    /* bytes of the rank's outputs that lie before this one */
-    tutti_wire *wire; /* far memory: base is the peer's address */
+    tutti_wire *wire; /* far memory: the wire to its rank, and base is an address there; NULL: near memory */
 } tutti_buffer_place;
 
 typedef struct {
-    tutti_buffer_place *places; /* one place for each buffer; NULL until needed */
+    tutti_buffer_place *places; /* places of the member's buffers; NULL until a step needs one of them */
     tutti_buffer *buffers;      /* the member's buffers, kept only if memory is plain (tutti_binder_lay_again) */
     int32_t nbuffers;
 } tutti_rank_places;
@@ -220,7 +225,7 @@ static inline size_t tutti_buffer_element(const tutti_vector *v, const tutti_buf
     return b->role == TUTTI_BUFFER_IN ? v->taken_bytes : v->sent_bytes;
 }
 
-/* Returns the list of buffers that the member shows; NULL for a far rank. */
+/* Returns the list of buffers that the member has written into shared memory; NULL for a far rank. */
 static inline tutti_buffer *tutti_exchange_buffers(const tutti_exchange *x, int32_t member)
 {
     char *base = tutti_region_base(x->region, x->members[member]);
@@ -239,7 +244,8 @@ void tutti_exchange_point(const tutti_binder *b, const tutti_part *part);
 size_t tutti_exchange_own_bytes(const tutti_part *part, int nmembers, int32_t nchannels, const tutti_vector *v,
                                 bool plain);
 int32_t tutti_part_channels(const tutti_part *part);
-size_t tutti_buffers_bytes(int32_t nbuffers); /* bytes of the list of buffers, which ends a rank's part of the memory */
+size_t tutti_buffers_bytes(int32_t nbuffers); /* bytes of the list of buffers, which lies at the end of a rank's part of
+                                               * the memory */
 /* Returns slice k of a step: inputs first, then outputs. */
 static inline const tutti_slice *tutti_step_slice(const tutti_part *part, const tutti_step *step, int32_t k)
 {
@@ -254,7 +260,7 @@ void tutti_stores_record(tutti_exchange *x, double seconds);
 
 /* --- plain memory --- */
 
-/* The words that a rank writes for an invocation before its first signal. */
+/* The words of an *aim*: what a rank writes for an invocation on plain memory before its first signal. */
 typedef struct {
     _Atomic uint64_t in, out;
 } tutti_aim;
@@ -269,7 +275,8 @@ typedef struct {
 struct tutti_plain {
     tutti_binder *binder;
     tutti_part part;
-    tutti_plain_pointer *own, *peers; /* peers: only for set 0, in the order of the ops */
+    tutti_plain_pointer *own, *peers; /* pointers to this rank's and to peers' plain memory; peers: only for set 0, in
+                                       * the order of the ops */
     int32_t nown, npeers;
     int32_t *owner; /* for each pointer of a set: the peer (its rank in the group) whose plain memory it points to, -1 =
                      * none */
@@ -287,7 +294,7 @@ void tutti_plain_release(tutti_plain *plain);
 void tutti_plain_note(tutti_exchange *x, int32_t i, int32_t k, int32_t set, const tutti_slice *s);
 void tutti_plain_note_average(tutti_exchange *x, const tutti_slice *owned);
 tutti_aim *tutti_plain_aim_of(const tutti_exchange *x, int32_t member);
-/* Finds the peers' memory of this step in this invocation; the step's waits are over. */
+/* Finds the addresses of the peers' memory for this step and invocation; call it when the step's waits are over. */
 void tutti_plain_find_peers(const tutti_exchange *x, const tutti_op *op);
 /* Moves n elements of a step from element `from` on; the system reads and writes peers' memory (executor_peer.c).
  * Returns false if that fails now (a peer has died) or for good (the group has failed). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* executor_peer.c: steps that reach into plain memory of a peer through the system. They go in pieces that stay in a
  * second-level cache: read, reduced as they come, and written to their place. Waits notice a peer that has died; memory
- * that does not exist ends the epoch with words that name its rank. */
+ * that does not exist ends the epoch with a message that names its rank. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "executor_impl.h"
 
-/* A piece of a step: the operands of the step, moved on to the piece. */
+/* A piece of a step: the addresses of the step's operands, moved on to the piece. */
 typedef struct {
     tutti_exchange *x;
     const tutti_op *op;
@@ -38,7 +38,7 @@ static char *take_bounce(piece *p)
 
 /* --- failures --- */
 
-/* Returns true if the peer's memory of the piece exists, so that the missing memory must be this rank's. */
+/* Returns true if the memory of the piece's peer exists; then it is this rank's memory that is missing. */
 static bool is_there(const piece *p, int32_t k)
 {
     char byte;
@@ -51,7 +51,7 @@ static bool refuse(const piece *p, int32_t k, int problem)
 {
     tutti_group *g = p->x->group;
     char words[TUTTI_WORDS];
-    if (problem == ESRCH) return false; /* a wait will notice that the peer has died */
+    if (problem == ESRCH) return false; /* the peer's process has ended: a wait will notice and report the death */
     const bool ours = problem == EFAULT && is_there(p, k);
     snprintf(
         words, sizeof words,

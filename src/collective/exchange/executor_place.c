@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* executor_place.c: places the buffers of an exchange. A buffer lies in a region, in the exchange's own scratch, or,
- * for plain memory, at an address that the next aim gives.
+ * for plain memory, at an address that the next aim (executor_plain.c) sets.
  *
  * A place holds the whole index space of an input or output, even if a rank stores only a window of it, because the
  * same place serves several schedules in place (reduce-scatter, then all-gather). Scratch and window places hold

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* executor_plain.c: runs exchanges on plain memory, that is, memory in no region. Before each invocation an aim gives
+/* executor_plain.c: runs exchanges on plain memory, that is, memory in no region. Before each invocation an *aim* sets
  * the addresses and the vector's length, so that one exchange serves all lengths up to its own.
  *
- * The aim of a rank stands in its part of the exchange's region, written before any signal of the invocation. A rank
- * that touches another's memory has waited for such a signal (the checker proves it of every access), so it finds the
- * aim there. The aim is overwritten only after that rank has signalled that it has finished. */
+ * A rank writes its aim into its part of the exchange's region before any signal of the invocation. Another rank
+ * touches this rank's memory only after it has waited for such a signal (the checker proves it of every access), so it
+ * can read the aim. The aim is overwritten only after the other rank has signalled that it has finished. */
 #include <stdlib.h>
 
 #include "executor_impl.h"
@@ -12,7 +12,7 @@
 enum {
     BOUNCE = 1 << 19,
     LEAST_BOUNCE = 1 << 12
-}; /* bytes of all operands that are copied: they stay in a second-level cache */
+}; /* bytes of all operands of a piece that is copied, so that the piece stays in a second-level cache */
 
 tutti_aim *tutti_plain_aim_of(const tutti_exchange *x, int32_t member)
 {

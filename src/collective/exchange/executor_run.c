@@ -75,23 +75,23 @@ static bool move(tutti_exchange *x, const tutti_op *op, int64_t from, int64_t n)
 
 typedef enum { STEP_DONE, STEP_GOES_ON, STEP_HELD } step_progress;
 
-/* Notes the first move of the invocation after a wait. Of the time before, met_s counts only this rank's own work: the
- * rest was waiting until the other ranks began. */
+/* Notes the first move of the invocation after a wait. Before that move, met_s counts only this rank's own work: the
+ * rest of the time was spent waiting until the other ranks began. */
 static void note_meeting(tutti_exchange *x)
 {
     x->met_ns = tutti_clock_ns();
     x->stats.met_s += x->stats.work_s - x->worked_s;
 }
 
-/* Waits for the device's queue, because the next word tells a peer that the work is done. A single member tells no
- * one. */
+/* Waits for the device's queue, because the next signal tells a peer that the work is done. With a single member there
+ * is no peer. */
 static void settle(const tutti_exchange *x)
 {
     if (x->nmembers > 1) x->device->finish(x->device);
 }
 
-/* Returns true if the step is done in blocks. Work in this thread is, so that other exchanges get turns; a card's queue
- * takes all the work at once. */
+/* Returns true if the step is done block by block. Steps that this thread computes are, so that other exchanges get
+ * turns; a card's queue takes a whole step at once. */
 static bool goes_in_blocks(const tutti_exchange *x, const tutti_op *op)
 {
     return x->device->shares_host && op->nins + op->nouts <= MOST_MOVED;
@@ -170,9 +170,9 @@ static bool launch(tutti_exchange *x, tutti_op *op)
 }
 
 /* Returns true if a put of a later stage should wait because the wire has not taken all of an earlier put to another
- * peer. A rank that serves several peers one after the other would otherwise share its link among them. The first peer,
- * for which the next level of a tree waits, would then get its bytes with the last. Asking for room also makes the wire
- * take little ahead, so that the first's bytes have nearly arrived when the next one's begin. */
+ * peer. Otherwise a rank that sends to several peers in turn would share its link among them, and the first peer, for
+ * whose data the next level of a tree waits, would have its bytes no sooner than the last. The call of has_room also
+ * makes the wire queue little, so that the first peer's bytes have nearly arrived when the next peer's begin. */
 static bool is_too_early(const tutti_op *op, const tutti_op *first)
 {
     if (op->stage <= first->stage || (first->launched && has_landed(first))) return false;
@@ -213,7 +213,7 @@ static step_progress end_flight(tutti_op *op)
 }
 
 /* Holds the step if the peer marks the invocation with another call number; then no memory of the peer is touched.
- * There are two words in turn: the word was not overwritten unless the peer has given all signals of the next
+ * Invocations use two words in turn, so the peer overwrites this word only after it has sent all signals of the next
  * invocation. Signals of far peers carry no call number. */
 static step_progress check_call(tutti_exchange *x, const tutti_op *op)
 {
@@ -242,7 +242,7 @@ static step_progress run_op(tutti_exchange *x, tutti_op *op)
     }
 }
 
-/* One block of the division that makes a sum an average; true when all of it is done. */
+/* Divides one block of the sums, which makes them averages; returns true when all sums are divided. */
 static bool average_block(tutti_exchange *x)
 {
     const int64_t bytes = (int64_t)x->vector.bytes, left = x->naverage - x->averaged;
@@ -303,11 +303,13 @@ bool tutti_exchange_advance(tutti_exchange *x)
                 const step_progress progress = run_op(x, op);
                 if (progress == STEP_HELD) return moved;
                 moved = true;
-                if (progress == STEP_GOES_ON) return true; /* after one block the caller gets a turn for other work */
+                /* the step is not done: after one block the caller gets a turn for other work */
+                if (progress == STEP_GOES_ON) return true;
                 op->done = x->invocation + 1;
                 sequence->at++;
                 x->remaining--;
-                again = x->nsequences > 1; /* another sequence may depend on this step */
+                again = x->nsequences > 1; /* a step of another sequence may wait for this step, so look at all
+                                            * sequences again */
             }
         }
     }
@@ -329,8 +331,8 @@ bool tutti_exchange_advance(tutti_exchange *x)
     return moved;
 }
 
-/* Gives as many turns as exchanges are active. Exchanges of equal priority take one turn each. While these move
- * anything, the exchanges of lower priority give their turns away. */
+/* Drives the exchanges, for as many turns as exchanges are active. Exchanges of equal priority take one turn each.
+ * While one of them moves anything, exchanges of lower priority get no turn. */
 bool tutti_exchange_advance_all(tutti_group *group)
 {
     bool moved = group->wire && group->wire->row->progress(group->wire);

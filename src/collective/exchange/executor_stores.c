@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* executor_stores.c: chooses the stores of an exchange: ordinary ones, or streaming stores that bypass the caches.
  *
- * Vectors that the caches of a host cannot hold are stored past them. Vectors that could fit, by the caches' nominal
- * size, may still be stored faster past them: a last level that is shared with other virtual machines is not all ours,
- * and a last level that holds only lines cast out of the second takes every line twice. So if all vectors together take
- * more than a good part of the caches, the first invocations try both kinds, and the time of this rank's own steps
- * decides. Both store the same bits, so no other rank need know. Streaming must win by a margin, because the next
- * reader of the result may find it in a cache after ordinary stores. */
+ * Vectors that the caches of a host cannot hold are stored past them. Vectors that fit into the caches' nominal size
+ * may still be stored faster past them. A last-level cache that other virtual machines share is not all ours; and one
+ * that holds only lines evicted from the second level moves every line twice. So if all vectors together take more than
+ * a good part of the caches, the first invocations try both kinds, and the time of this rank's own steps decides. Both
+ * store the same bits, so no other rank need know. Streaming must win by a margin, because the next reader of the
+ * result may find it in a cache after ordinary stores. */
 #include "executor_impl.h"
 
 enum { A_GOOD_PART = 8, BURST = 3 };
@@ -29,14 +29,15 @@ void tutti_stores_choose(tutti_exchange *x, const tutti_schedule *schedule, bool
         char *const *at = x->pointers[0] + op->first;
         op->stream = true;
         for (int32_t k = 0; k < op->nins; k++)
-            for (int32_t o = 0; o < op->nouts; o++) /* an input has the same address as the output, so this core has
-                                                     * read the output's lines already */
+            for (int32_t o = 0; o < op->nouts; o++) /* true: input and output have the same address, so this core has
+                                                     * read the output's lines and an ordinary store finds them in its
+                                                     * cache */
                 if (at[k] == at[op->nins + o]) op->stream = false;
     }
 }
 
-/* Notes the time of a trial: first ordinary stores, then streaming ones. The least time of each counts, because the
- * first invocation of a burst finds lines that the other kind has left. */
+/* Notes the time of a trial: first ordinary stores, then streaming ones. The least time of each kind counts, because
+ * the first trial of a kind finds the caches as the other kind left them. */
 void tutti_stores_record(tutti_exchange *x, double seconds)
 {
     tutti_stores *t = &x->stores;

@@ -15,8 +15,8 @@
 #include "executor_impl.h"
 
 enum { AWAKE_NS = 50000, LOOKS_PER_CLOCK = 32, SHORT_BYTES = 1 << 17 };
-static const int64_t GRACE_NS = 1000000000; /* a goodbye may arrive this much earlier than signals that were sent before
-                                             * it */
+static const int64_t GRACE_NS = 1000000000; /* time that signals may still take after a goodbye that was sent behind
+                                             * them */
 
 /* Tells the core that this thread only waits, which leaves more of it to the other hardware thread. */
 #if defined(__x86_64__)
@@ -58,7 +58,7 @@ static tutti_status fail_late(tutti_exchange *x, tutti_failure *err)
     return fail_with(x, &text, -1, err);
 }
 
-/* Returns the group's failure, with this rank's wait in front. */
+/* Returns the group's failure; its message begins with what this rank waits for. */
 static tutti_status report(const tutti_exchange *x, tutti_failure *err)
 {
     tutti_group_report(x->group, err);
@@ -69,7 +69,7 @@ static tutti_status report(const tutti_exchange *x, tutti_failure *err)
     return x->group->failed;
 }
 
-/* Fails the wait because a peer is in another call. The group's callback may know which call that is. */
+/* Fails the wait because a peer makes another call. The group's callback (tutti_group_on_idle) may know which call. */
 static tutti_status fail_stuck(tutti_exchange *x, tutti_failure *err)
 {
     tutti_group *g = x->group;
@@ -105,8 +105,8 @@ static bool advance(tutti_group *g)
     return moved;
 }
 
-/* Returns true if the exchange is complete after one more advance. Called at news of a failure: the rank that told of
- * it may have given all its signals before, and then this exchange has not failed. */
+/* Returns true if the exchange is complete after one more advance. Called when a failure of the group is reported: the
+ * rank that reported it may have sent all its signals before, and then this exchange has not failed. */
 static bool is_whole(const tutti_exchange *x)
 {
     while (x->active && advance(x->group)) continue;
@@ -136,8 +136,9 @@ static tutti_status look_at_wire(waiting *w, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* Returns true if a peer has left without the signal that this rank waits for. On a host its signals came before its
- * goodbye, so one more look after the goodbye decides; between hosts the goodbye may overtake them. */
+/* Returns true if a peer has left without the signal that this rank waits for. On one host a peer's signals arrive
+ * before its goodbye, so one more look after the goodbye decides; between hosts the goodbye may arrive before the
+ * signals. */
 static bool is_left_behind(tutti_exchange *x)
 {
     const tutti_group *g = x->group;
@@ -158,9 +159,9 @@ static int32_t held_peer(const tutti_exchange *x)
     return step < 0 ? -1 : x->ops[step].peer;
 }
 
-/* Returns the rank without whose signal no step of this rank can move; -1: there may be several. With it, a rank that
- * waits for 300 ranks in turn is woken only by the few that are late. Being woken by each that is early would be 90,000
- * rings a phase between 300 ranks. */
+/* Returns the rank without whose signal no step of this rank can move; -1: there may be several. Only that rank then
+ * rings this rank's doorbell. So a rank that waits for 300 ranks in turn is woken only by those that come late; if
+ * every early rank rang too, 300 ranks would ring 90,000 times in each phase. */
 static int only_peer(const tutti_exchange *x)
 {
     int peer = -1;
@@ -265,9 +266,9 @@ static tutti_status wait_driving(tutti_exchange *x, const atomic_bool *done, tut
     return TUTTI_OK;
 }
 
-/* Returns true if it is time to look for deaths. An exchange over all ranks stalls, and then looks, when a rank is
- * lost. An exchange over some ranks may go on for ever without a look, while others wait until this rank ends too, or
- * until rank 0 passes the news on. */
+/* Returns true if it is time to look for deaths. An exchange over all ranks stalls when a rank is lost, and then the
+ * wait looks for deaths. An exchange over some ranks may continue for ever without such a look, while other ranks wait
+ * until this rank ends too, or until rank 0 reports the loss. */
 static bool is_time_to_look(const tutti_exchange *x)
 {
     return x->over_some && tutti_clock_ns() - x->group->last_watch_ns > TUTTI_WATCH_NS;

@@ -10,7 +10,7 @@ int64_t tutti_exchange_begun(const tutti_exchange *x, int32_t member)
     return started ? (int64_t)atomic_load(started) : -1;
 }
 
-/* A far rank says after a while whether it waits too; a rank that does not say so is absent. */
+/* A far rank that waits too reports so after a while; a far rank without such a report counts as absent. */
 bool tutti_exchange_is_absent(const tutti_exchange *x, int32_t member)
 {
     const int64_t begun = tutti_exchange_begun(x, member);

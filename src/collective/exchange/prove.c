@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prove.c: proves a schedule on rank 0 for all ranks, which compare the hash of what they run. A proof takes all parts
- * together, and its time grows at least with the square of the ranks. Every rank compares its part with the proved one.
- * So the proof holds for what the ranks run, as long as parts are made by the same function on the same request.
+/* prove.c: proves a schedule on rank 0 for all ranks; each of the others compares the hash of its own part. A proof
+ * takes all parts together, and its time grows at least with the square of the ranks. Every rank compares its part with
+ * the proved one. So the proof holds for what the ranks run, as long as parts are made by the same function on the same
+ * request.
  *
  * Rejected: a cache on disk of proofs by hash, which would have to be trusted. The proof of a whole plan, which may
  * take seconds, is kept by the run that it belongs to (training/run/proof.c). */
@@ -49,7 +50,8 @@ static tutti_status compare(tutti_group *g, const tutti_schedule *s, int32_t me,
     return tutti_group_report(g, err);
 }
 
-/* me: number of this rank in the schedule; -1: the rank takes no part. */
+/* Rank 0 proves the schedule, and every rank compares its part. me: number of this rank in the schedule; -1: the rank
+ * takes no part. */
 static tutti_status prove(tutti_group *g, const tutti_schedule *schedule, int32_t me, uint64_t *hash,
                           tutti_failure *err)
 {

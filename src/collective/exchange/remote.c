@@ -30,7 +30,7 @@ typedef struct tutti_flying {
 
 static void keep(tutti_writes *writes, tutti_put *put)
 {
-    if (!put) return; /* the put has already ended */
+    if (!put) return; /* NULL: the put has ended already */
     flying *f = tutti_alloc(sizeof *f);
     *f = (flying){writes->head, put};
     writes->head = f;
@@ -80,7 +80,7 @@ typedef struct {
     const _Atomic uint64_t *word; /* the wait is for one of three: a word, a put, a read */
     const tutti_put *read;
     tutti_writes *writes;
-    uint64_t at_least; /* value for which the wait for the word waits */
+    uint64_t at_least; /* the wait ends when the word has reached this value */
     int rank;          /* rank whose answer to the read is awaited */
     int64_t broken_since, left_since;
 } wish;
@@ -132,7 +132,7 @@ static tutti_status fail(tutti_group *g, int culprit, const char *what, const ch
     return tutti_group_report(g, err);
 }
 
-/* Fails if the wait must be in vain: the deadline has passed, a connection broke, or the rank has left without an
+/* Fails if an answer can no longer come: the deadline has passed, a connection broke, or the rank has left without an
  * answer. */
 static tutti_status judge(wish *w, double left_s, const char *what, tutti_failure *err)
 {
@@ -240,7 +240,8 @@ static tutti_status read_far(tutti_group *g, int rank, uint64_t address, void *t
     const tutti_status st = wait_until(&w, what, err);
     tutti_group_lock(g);
     const bool refused = !st && !read->over;
-    if (st) g->wire->halted = true; /* bytes that are on their way must not arrive in freed memory of the caller */
+    /* after a failure, bytes on their way must not be written into memory that the caller may free */
+    if (st) g->wire->halted = true;
     tutti_put_release(read);
     tutti_group_unlock(g);
     return refused ? tutti_fail(err, TUTTI_ERR_USAGE, "read: %s has given up that memory", g->peers[rank].describe)

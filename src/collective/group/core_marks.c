@@ -6,8 +6,8 @@
  * core. If these are the ranks, neither spinning nor waiting helps: the signal that one rank waits for can only come
  * when this rank gives up the core. If they are a rank and the stranger, giving up the core is the mistake: the
  * stranger keeps it for a slice of about 3 ms, in which ranks exchange 1 KB some 10,000 times. So a rank must know
- * which of the two it is, and every rank that waits leaves its mark on the core. A rank that finds another rank's mark
- * in place of its own yields. A rank that finds its own mark keeps the core until it sleeps.
+ * whether a rank or a stranger shares its core. For this every rank that waits leaves its mark on the core. A rank that
+ * finds another rank's mark in place of its own yields. A rank that finds its own mark keeps the core until it sleeps.
  *
  * Ranks that meet OFTEN times within WHILE_NS lose most of that time by switching. They part: one rank goes to another
  * core that it may use. On that core the stranger takes its slices, but between the slices both ranks are as fast as
@@ -54,7 +54,7 @@ void tutti_group_mark_core(tutti_group *g)
 }
 
 /* Returns true if this rank has met the rank beside it OFTEN times within WHILE_NS, or if a stranger ran on the core.
- * The lower of two ranks stays, or they would meet again. */
+ * Of two ranks that meet, the lower one stays, because otherwise both would move and meet again. */
 static bool is_time_to_part(tutti_group *g, int64_t now_ns)
 {
     if ((uint32_t)g->rank < g->beside) return false;
@@ -72,7 +72,7 @@ static bool part(tutti_group *g)
     others = all;
     CPU_CLR((size_t)g->core, &others);
     if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others)) return false;
-    /* these cores were allowed a moment ago, so the call succeeds */
+    /* this rank used these cores a moment ago, so the call succeeds */
     (void)sched_setaffinity(0, sizeof all, &all);
     /* removes this rank's mark from the core that it leaves, so that the other rank no longer yields to it */
     atomic_store_explicit(mark_of(g, g->core), 0, memory_order_relaxed);

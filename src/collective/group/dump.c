@@ -3,7 +3,8 @@
  *
  * A report is made on a signal (tutti_group_report_on), at the request of a peer, or because a deadline has passed. The
  * first rank asks the others, so that one signal to one rank gives the reports of all. The words go to the caller of
- * the library (tutti_group_on_silence), which may print them. Training goes on, because a report only reads. */
+ * the library (tutti_group_on_silence), which may print them. Training continues meanwhile, because a report only
+ *reads. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,7 +17,8 @@
 #include "flight.h"
 #include "group_impl.h"
 
-/* A signal that goes to every rank also arrives as a request from each other rank. */
+/* Requests for a report within this time are one: a signal to every rank also arrives as a request from each other
+ * rank. */
 static const int64_t ONCE_NS = 1000000000;
 
 /* How far a near rank has come. begun: the number of control calls and shared exchanges that it has begun; own: the
@@ -25,7 +27,7 @@ typedef struct {
     int64_t begun, own;
 } headway;
 
-/* Returns false for a far rank, which only tells whether it waits. */
+/* Reads how far a rank has come. Returns false for a far rank, which only reports whether it waits. */
 static bool look_at(const tutti_group *g, int rank, headway *out)
 {
     const tutti_board *board = g->peers[rank].board;
@@ -61,7 +63,7 @@ static void print_progress(const tutti_group *g, tutti_strbuf *out)
         if (ahead < least) least = ahead, slowest = r;
         if (ahead > most) most = ahead;
     }
-    /* A rank that was stopped during a call that all have begun counts as behind. */
+    /* if all ranks are equally far, a rank that was stopped during the current call counts as behind */
     for (int r = 0; r < g->nranks && most == least; r++)
         if (r != g->rank && tutti_peer_is_stopped(g, r)) slowest = r, most = INT64_MAX;
     if (most > least)

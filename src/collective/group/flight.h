@@ -34,16 +34,17 @@ typedef enum {
 typedef struct {
     uint64_t tick;
     int64_t invocation, bytes;
-    int32_t step, peer;    /* -1: no step, no peer */
-    uint16_t kind;         /* kind: a tutti_flight_kind */
-    _Atomic uint16_t done; /* record of a start: 1 when the invocation has ended */
+    int32_t step, peer;    /* number of the schedule step, and rank of the peer; -1: none */
+    uint16_t kind;         /* a tutti_flight_kind: what happened */
+    _Atomic uint16_t done; /* in the record of a start: set to 1 when the invocation has ended */
     char name[TUTTI_FLIGHT_NAME];
 } tutti_flight_record;
 _Static_assert(sizeof(tutti_flight_record) == 64, "a record is one cache line");
 
 typedef struct tutti_flight {
     tutti_flight_record records[TUTTI_FLIGHT_RECORDS];
-    _Atomic uint64_t noted; /* number of records so far; the next one goes to noted mod the number of records */
+    _Atomic uint64_t noted; /* number of records written so far; the next one is written at `noted` modulo the size of
+                             * the ring */
     uint64_t first_tick;
     int64_t first_ns;
 } tutti_flight;

@@ -61,8 +61,7 @@ static void close_fd(int fd)
 void tutti_group_leave(tutti_group *g)
 {
     if (!g) return;
-    /* After a failure no goodbye is sent: this rank then leaves because of another rank, and the peers have been told
-     * so. */
+    /* after a failure no goodbye is sent: this rank leaves because of another rank, which the peers know already */
     const tutti_mesh_message goodbye = {.kind = TUTTI_MESH_GOODBYE, .epoch = g->epoch, .rank = g->rank};
     tutti_group_close_wire(g); /* the wire closes first, so that signals of this rank arrive before the goodbye */
     tutti_group_tell(g, &goodbye);

@@ -65,8 +65,8 @@ tutti_status tutti_group_agree(tutti_group *group, const char *what, const char 
 /* Returns TUTTI_OK if `own` is TUTTI_OK on every rank. Otherwise all ranks get status and words of the first rank that
  * has failed; a rank that failed itself keeps its own failure in err. */
 tutti_status tutti_group_all_well(tutti_group *group, const char *what, tutti_status own, tutti_failure *err);
-/* The second half of tutti_group_all_well, when all ranks know that rank `first` has failed: `own` is its failure,
- * which all ranks then have. */
+/* The second half of tutti_group_all_well, when all ranks know that rank `first` has failed: gives that rank's failure
+ * `own` to all ranks. */
 tutti_status tutti_group_tell_failure(tutti_group *group, const char *what, int first, const tutti_failure *own,
                                       tutti_failure *err);
 
@@ -114,8 +114,8 @@ int tutti_group_place(const tutti_group *group);
 
 /* Looks for deaths and aborts without blocking. Returns TUTTI_OK, or TUTTI_ERR_PEER with the culprit's name. */
 tutti_status tutti_group_poll(tutti_group *group, tutti_failure *err);
-/* Returns why the epoch is over, without looking for news; TUTTI_OK: it is not over. *culprit (may be NULL): the rank
- * that died, or -1. */
+/* Returns why the epoch is over, without reading new messages; TUTTI_OK: it is not over. *culprit (may be NULL): the
+ * rank that died, or -1. */
 tutti_status tutti_group_failure(const tutti_group *group, int *culprit, tutti_failure *err);
 /* Returns true if the epoch is over, as far as this rank has noticed. Any thread. */
 bool tutti_group_is_over(const tutti_group *group);
@@ -125,35 +125,36 @@ void tutti_group_fail(tutti_group *group, tutti_status status, const char *words
 /* Sets the deadline of later waits; returns the one before. */
 double tutti_group_set_deadline(tutti_group *group, double seconds);
 double tutti_group_deadline(const tutti_group *group);
-/* Sets a callback that a blocking call makes before each sleep, at least once a second. It may find out why no rank
- * comes, and fail the group. */
+/* Sets a callback that blocking calls call before each sleep, at least once a second. It may find out why no rank
+ * answers, and fail the group. */
 void tutti_group_on_idle(tutti_group *group, void (*look)(void *arg), void *arg);
 
-/* State of a wait that the caller makes by itself, for one rank at a time. Time counts as in blocking calls: time in
- * which the caller itself stood still does not count, and the count begins anew when a long phase reports progress
- * while that rank runs. Zero-initialise. Any thread. */
+/* State of a wait that the caller makes by itself, for one rank at a time. Time counts as in blocking calls. Time in
+ * which this process itself was stopped does not count. The count begins anew when a long phase reports progress and
+ * the awaited rank runs. Zero-initialise. Any thread. */
 typedef struct {
     int64_t last_ns, used_ns;
-    uint64_t moves, pulse; /* moves and pulse of that rank when this wait last read them */
+    uint64_t moves, pulse; /* the awaited rank's counters `moves` and `pulse` (group_impl.h) when this wait last read
+                            * them */
     int rank;              /* 1 + the rank whose moves and pulse were read last; 0: none yet */
-    bool said;             /* true if the notice of a long wait was given already */
+    bool said;             /* true once the notice of a long wait has been given */
 } tutti_group_wait;
 /* Returns the seconds of the wait for `rank` that count, by the rule at tutti_group_wait; call it at least once a
  * second. */
 double tutti_group_waited(const tutti_group *group, tutti_group_wait *wait, int rank);
 /* Gives the notice of a wait with tutti_group_wait, once: after 15 s, or after 2 s if that rank is stopped or some rank
- * is in a long phase. `doing` begins its words ("waits for its turn, after"). Owner. */
+ * is in a long phase. The notice begins with `doing` ("waits for its turn, after"). Owner. */
 void tutti_group_wait_notice(tutti_group *group, tutti_group_wait *wait, const char *doing, int rank);
 /* Returns what failures say of the rank: " [stopped by a signal; ...]", " [tests, 1,200 of 20,000 samples]", "". Owner;
  * valid until the next call. */
 const char *tutti_group_condition(const tutti_group *group, int rank);
 
 /* Sets a callback for notices. A blocking call makes it after 15 s of waiting, or sooner when the awaited rank has been
- * stopped (SIGSTOP) or stands still in a long phase; the words name the ranks that have not arrived. It also gets
+ * stopped (SIGSTOP) or makes no progress in a long phase; the words name the ranks that have not arrived. It also gets
  * reports of many lines: when a deadline passes, on every rank, and on request. */
 void tutti_group_on_silence(tutti_group *group, void (*notice)(void *arg, const char *words), void *arg);
 
-/* From now on, when any rank gets this signal, every rank hands a report to `notice` and goes on. A report names the
+/* From now on, when any rank gets this signal, every rank passes a report to `notice` and continues. A report names the
  * wait, the step, the peer, the bytes missing, the ranks that have not arrived, the slowest rank, and the last 50
  * operations. The caller has blocked the signal in all threads; waits and tutti_exchange_progress look for it every 10
  * ms. */
@@ -170,7 +171,7 @@ typedef enum {
 tutti_status tutti_group_probe_peers(tutti_group *group, tutti_failure *err);
 /* Returns true if each rank of this machine has a core of its own, as this rank sees it. */
 bool tutti_group_has_cores(const tutti_group *group);
-/* Returns what the probe found; *why_closed (may be NULL) gets words. */
+/* Returns what tutti_group_probe_peers found; *why_closed (may be NULL) gets the reason if memory cannot be reached. */
 tutti_peer_memory tutti_group_peer_memory(const tutti_group *group, const char **why_closed);
 
 /* Regions: memory of every rank, mapped by all ranks of its host. Create is collective (same order on every rank); each
@@ -183,7 +184,7 @@ tutti_status tutti_region_create(tutti_group *group, const char *name, size_t ow
  * region keeps a copy of `source`. TUTTI_ERR_USAGE if ranks are threads or lie on several hosts. */
 enum { TUTTI_REGION_HANDLE = 64 };
 typedef struct {
-    void *device;     /* first argument of the functions below */
+    void *device;     /* the device, which the functions below get as first argument */
     const char *name; /* "cuda", for failures */
     tutti_status (*make)(void *device, size_t nbytes, void **at, tutti_failure *err);
     /* Writes a handle by which other processes open the memory that `make` gave. */
@@ -195,7 +196,8 @@ typedef struct {
 } tutti_region_source;
 tutti_status tutti_region_create_of(tutti_group *group, const tutti_region_source *source, const char *name,
                                     size_t own_bytes, tutti_region **out, tutti_failure *err);
-/* Existing memory: nbytes at `at`, a shared mapping of descriptor fd at `offset`, read and write. */
+/* Memory of a caller: nbytes at address `at`, a shared mapping of descriptor fd at `offset`, for reading and
+ * writing. */
 typedef struct {
     int fd;
     int64_t offset;

@@ -4,8 +4,8 @@
  * One mechanism: every rank sends one frame to rank 0, which compares kind, ordinal and name, works out the answer and
  * sends it to all. Each rank counts its calls on the board. So a rank whose deadline passes can name the ranks that
  * never came. In a group that survives deaths, rank 0 waits for no rank that is gone, and lists the gone ranks in the
- * answer, so that all living ranks agree. A frame that a rank sent before it died counts; the rank is found to be gone
- * in the next call. */
+ * answer, so that all living ranks agree. A frame that a rank sent before it died still counts in that call; the next
+ * call lists the rank as gone. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 typedef struct {
     tutti_frame_kind kind;
     const char *what;
-    const void *own; /* bytes that this rank gives */
+    const void *own; /* bytes that this rank contributes */
     size_t nown;
     int root; /* root of a broadcast */
 } control_call;
@@ -53,7 +53,8 @@ void tutti_group_list_absent(const tutti_group *g, tutti_strbuf *out)
         if (!p->board && (p->arrived.body || tutti_group_is_waiting(g, r))) continue;
         tutti_strbuf_printf(out, "%s%s%s", out->length > before ? ", " : "", p->describe, tutti_peer_condition(g, r));
     }
-    if (out->length == before) tutti_group_list_still(g, out); /* the absent ranks began the call and then stopped */
+    /* no rank is absent: some ranks began the call and then stopped, so list these */
+    if (out->length == before) tutti_group_list_still(g, out);
     if (out->length == before)
         tutti_strbuf_printf(out, "nobody: %s is missing, which has begun the call%s", g->peers[g->call_from].describe,
                             tutti_peer_condition(g, g->call_from));
@@ -92,7 +93,7 @@ static void watch_for_reason(tutti_group *g, int from)
     while (!g->failed && g->peers[from].state == TUTTI_PEER_HERE && tutti_clock_s() < until);
 }
 
-/* Handles a rank that sends nothing any more; TUTTI_OK: the group goes on without it. */
+/* Handles a rank that sends nothing any more; TUTTI_OK: the group continues without the rank. */
 static tutti_status lose(tutti_group *g, const control_call *c, int from, tutti_failure *err)
 {
     char words[TUTTI_WORDS];
@@ -109,7 +110,8 @@ static tutti_status lose(tutti_group *g, const control_call *c, int from, tutti_
     return tutti_group_report(g, err);
 }
 
-/* Waits until fd is readable. Exchanges in flight go on meanwhile, because a peer may need them before it can call. */
+/* Waits until fd is readable. Exchanges in flight make progress meanwhile, because a peer may have to complete them
+ * before it can join the call. */
 static tutti_status await_readable(tutti_group *g, const control_call *c, int from, tutti_patience *patience,
                                    tutti_failure *err)
 {
@@ -127,7 +129,7 @@ static tutti_status await_readable(tutti_group *g, const control_call *c, int fr
     return !wait.revents && had_left ? lose(g, c, from, err) : TUTTI_OK;
 }
 
-/* f stays empty if `from` is gone. */
+/* Receives the frame of rank `from`; f stays empty if the rank is gone. */
 static tutti_status receive_frame(tutti_group *g, const control_call *c, int from, tutti_frame *f,
                                   tutti_patience *patience, tutti_failure *err)
 {
@@ -218,7 +220,7 @@ static void answer(const tutti_group *g, const control_call *c, const tutti_fram
     }
 }
 
-/* Takes the list of gone ranks in the answer: a byte a rank. */
+/* Reads which ranks are gone from the end of an answer: one byte for each rank. */
 static void take_list(tutti_group *g, const char *gone)
 {
     for (int r = 0; r < g->nranks; r++) {
@@ -281,7 +283,7 @@ static tutti_status call_as_other(tutti_group *g, const control_call *c, control
     tutti_patience patience;
     tutti_patience_begin(g, &patience);
     fill_head(g, &head, c->kind, c->what, c->nown);
-    /* A write that fails means that rank 0 is gone: reading says so with better words. */
+    /* a failed write means that rank 0 is gone; the read below reports that with better words */
     tutti_star_write(g, 0, &head, c->own);
     tutti_status st = receive_frame(g, c, 0, &f, &patience, err);
     if (st) {
@@ -408,7 +410,8 @@ tutti_status tutti_group_tell_failure(tutti_group *g, const char *what, int firs
     return st ? st : tutti_fail(err, (tutti_status)said.status, "%s", said.words);
 }
 
-/* Words are gathered only after a failure: to send 400 bytes of each of 300 ranks to every rank took 36 MB a call. */
+/* Messages of failures are gathered only after a failure: to send 400 bytes of each of 300 ranks to every rank took 36
+ * MB per call. */
 tutti_status tutti_group_all_well(tutti_group *g, const char *what, tutti_status own, tutti_failure *err)
 {
     uint32_t mine = own, *all = tutti_alloc(sizeof *all * (size_t)g->nranks);

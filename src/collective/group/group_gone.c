@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group_gone.c: keeps two lists of lost ranks in a group that outlives deaths (group_bear.c): the losses that this rank
- * has noticed, and the losses that rank 0 has told to all ranks. */
+ * has noticed, and the losses that rank 0 has announced to all ranks. */
 #include "../../base/clock.h"
 #include "group_impl.h"
 
-static const int64_t GRACE_NS = 3000000000; /* time that the star over rank 0 gets to report the cause of a broken
-                                             * connection, which it mostly knows better */
+static const int64_t GRACE_NS = 3000000000; /* nanoseconds that the star over rank 0 gets to report why a connection of
+                                             * the wire broke, because it mostly knows the cause */
 
 bool tutti_group_does_without(const tutti_group *g, int rank)
 {

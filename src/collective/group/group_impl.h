@@ -6,9 +6,9 @@
  *            rank 0 passes them on.
  *   mesh     one SOCK_SEQPACKET socket to every peer of this host: descriptors, long phases, aborts, goodbyes. If it
  *            ends without a goodbye, the peer has died; this is known at once because the kernel closes the socket.
- *   board    three cache lines a rank, mapped by all of its host: whether the rank sleeps, how many control calls it
- *            has entered, whether it makes progress. The board of the host's first rank also says which rank waits on
- *            which core.
+ *   board    three cache lines for each rank, mapped by all of its host: whether the rank sleeps, how many control
+ *            calls it has entered, whether it makes progress. The board of the host's first rank also says which rank
+ *            waits on which core.
  *
  * Two ranks are of one host when boot id, network namespace and TUTTI_HOST_ID agree: then they are *near*, else *far*.
  * A far peer has neither mesh nor bell nor board, and no memory of it is mapped.
@@ -35,7 +35,7 @@
 
 enum { TUTTI_HOST_TEXT = 64, TUTTI_WORDS = 800, TUTTI_WHAT_TEXT = 64, TUTTI_PENDING_FDS = 16, TUTTI_MOST_EXTRA = 4 };
 enum { TUTTI_ASLEEP = 1, TUTTI_ASLEEP_FOR = 2 };
-enum { TUTTI_MARKS = 256 };         /* number of cores with a mark of their own */
+enum { TUTTI_MARKS = 256 };         /* most cores on which ranks mark themselves (core_marks.c) */
 enum { TUTTI_WATCH_NS = 10000000 }; /* nanoseconds after which a rank that does not sleep checks its sockets again */
 
 typedef enum { TUTTI_PEER_HERE, TUTTI_PEER_LEFT, TUTTI_PEER_DEAD } tutti_peer_state;
@@ -45,17 +45,17 @@ typedef enum { TUTTI_PEER_HERE, TUTTI_PEER_LEFT, TUTTI_PEER_DEAD } tutti_peer_st
 typedef struct {
     _Alignas(64) _Atomic uint32_t asleep;  /* 0, TUTTI_ASLEEP, or TUTTI_ASLEEP_FOR + the only rank whose rings wake this
                                             * rank */
-    _Alignas(64) _Atomic uint64_t entered; /* control calls that this rank has begun */
-    _Alignas(64) _Atomic uint64_t pulse;   /* how often the rank has checked for news: it grows while the rank runs,
-                                            * whether it waits or not */
+    _Alignas(64) _Atomic uint64_t entered; /* number of control calls that this rank has begun */
+    _Alignas(64) _Atomic uint64_t pulse;   /* counter that grows each time the rank checks for messages, so it grows
+                                            * while the rank runs, whether the rank waits or not */
     _Atomic uint64_t moves;                /* number of progress reports in long phases */
-    _Atomic int64_t done, total;           /* counts of the last progress report */
+    _Atomic int64_t done, total;           /* done and total of the last progress report of this rank's long phase */
     /* On the board of the host's first rank: the last rank that waited on each core (core_marks.c). */
     _Alignas(64) _Atomic uint32_t marks[TUTTI_MARKS];
 } tutti_board;
 
 typedef struct {
-    uint64_t id; /* number of the region whose descriptor this is */
+    uint64_t id; /* id of the region whose descriptor this is */
     int fd;
 } tutti_pending_fd;
 
@@ -69,7 +69,7 @@ typedef enum {
     TUTTI_FRAME_GATHER,
     TUTTI_FRAME_AGREE,
     TUTTI_FRAME_REPLY,
-    TUTTI_FRAME_NOTICE,          /* a tutti_mesh_message of a far peer */
+    TUTTI_FRAME_NOTICE,          /* carries a message as on the mesh (tutti_mesh_message), between hosts */
     TUTTI_FRAME_REPLY_OF_LIVING, /* a reply that ends with one byte for each rank: 1 if the rank is gone */
 } tutti_frame_kind;
 
@@ -86,7 +86,7 @@ _Static_assert(sizeof(tutti_frame_head) == 96, "the head of a control frame is w
 
 typedef struct {
     tutti_frame_head head;
-    char *body; /* body: nbytes + '\0' */
+    char *body; /* body of nbytes, and a '\0' behind it */
     size_t got; /* bytes of head and body that were received */
 } tutti_frame;
 
@@ -96,8 +96,9 @@ typedef struct {
     char what[TUTTI_WHAT_TEXT], unit[16];
     _Atomic uint64_t moves, pulse;   /* moves: number of beginnings, ends and (far peer) reports of the peer's phases;
                                       * pulse: number of the peer's messages */
-    int64_t done, total;             /* last report of a far peer */
-    uint64_t seen_moves, seen_pulse; /* moves and pulse when the peer last made progress (group_patience.c) */
+    int64_t done, total;             /* done and total of a far peer's last progress report */
+    uint64_t seen_moves, seen_pulse; /* values of `moves` and `pulse` at the last check in which the peer had made
+                                      * progress (group_patience.c) */
     int64_t idle_ns;                 /* time of the wait since the peer last made progress */
     char words[240];                 /* memory for the text of tutti_peer_condition */
 } tutti_long_phase;
@@ -105,22 +106,22 @@ typedef struct {
 typedef struct {
     char host[TUTTI_HOST_TEXT];
     int32_t pid;
-    char describe[TUTTI_HOST_TEXT + 48]; /* "rank 3 (host box, pid 4711)" */
+    char describe[TUTTI_HOST_TEXT + 48]; /* words for the peer: "rank 3 (host box, pid 4711)" */
     int control;                         /* socket of the star: rank 0 has one to each peer, the other ranks have one in
                                           * peers[0]; else -1 */
     int mesh;                            /* socket of the mesh; -1 for this rank and far peers */
-    int bell;                            /* eventfd that wakes a rank: this rank sleeps on its own, and rings those of
-                                          * near peers */
+    int bell;                            /* eventfd that wakes a rank: of this rank, the one on which it sleeps; of a
+                                          * near peer, the one that wakes the peer */
     tutti_peer_state state;
     tutti_long_phase phase;
     bool closed;         /* near peer: the mesh socket has ended; far peer: the control socket has ended */
-    atomic_bool gone;    /* true if the peer died and the group goes on; any thread may read it */
-    bool listed;         /* the peer is gone, and the last control call has told all ranks so */
+    atomic_bool gone;    /* true if the peer died and the group continues; any thread may read it */
+    bool listed;         /* the peer is gone, and the answer of the last control call has announced that to all ranks */
     char *last_words;    /* words about the peer's end, if it is gone; free() */
     tutti_board *board;  /* board of the peer; NULL for a far peer */
     tutti_frame partial; /* the frame that is being read from `control` */
     tutti_frame arrived; /* the frame of a call that this rank has not made yet; body NULL = none */
-    int64_t waiting_ns;  /* when the peer last said that it waits for some rank */
+    int64_t waiting_ns;  /* time of the peer's last message that it waits for some rank */
     tutti_pending_fd pending[TUTTI_PENDING_FDS]; /* descriptors of regions that came before this rank asked for them */
     int npending;
 } tutti_peer;
@@ -154,7 +155,7 @@ struct tutti_group {
     uint32_t epoch;
     uint64_t cookie;
     double deadline_s;
-    int64_t cache_bytes; /* size of the last cache level: longer exchanges use streaming stores */
+    int64_t cache_bytes; /* bytes of the last-level cache: exchanges over larger vectors use streaming stores */
     int ncores;          /* cores of all ranks of this machine together */
     bool spin;           /* true if this machine has a core for each of its ranks, so that polling disturbs no rank */
     int64_t crowded_ns;  /* until this time this rank assumes that another process wants its core (remote.c) */
@@ -162,7 +163,7 @@ struct tutti_group {
                           * has */
     int core;            /* number of the core on which this rank last waited */
     int64_t meeting_ns;  /* time since which this rank has met other ranks on its core */
-    int meetings;        /* number of these meetings since meeting_ns */
+    int meetings;        /* number of meetings with other ranks on this core since meeting_ns */
     bool strange;        /* true if a process other than these ranks has run on the core since meeting_ns */
     int32_t *hosts;      /* the host of each rank, numbered by first appearance */
     int nhosts;          /* number of hosts; 1: all peers are near */
@@ -170,51 +171,52 @@ struct tutti_group {
     tutti_peer *peers;
     int news;         /* epoll set: near peers' mesh sockets, far peers' control sockets */
     uint64_t calls;   /* number of control calls that this rank has begun */
-    uint64_t regions; /* number of regions that this rank has begun, which gives their ids */
+    uint64_t regions; /* number of regions that this rank has begun to create; ids of regions are made from it */
 
     tutti_status failed; /* not TUTTI_OK: the epoch is over, for good */
-    atomic_bool over;    /* true soon after `failed` is set; any thread may read it */
+    atomic_bool over;    /* true once the epoch is over; any thread may read it */
     int culprit;         /* the rank that died, -1 = no rank in particular */
     char words[TUTTI_WORDS];
     bool bears;           /* true if the group survives deaths of all ranks but 0 (group_bear.c) */
-    int64_t broken_since; /* if the group outlives deaths: time since which the wire to some peer is broken; 0 = to
-                           * none */
+    int64_t broken_since; /* in groups that outlive deaths: since when the wire to some peer is broken; 0 = no wire
+                           * is */
     bool lists;           /* true if replies of rank 0 list the ranks that are gone */
     atomic_int ngone;
     int nlong;                       /* number of peers in a long phase */
-    bool told_phase;                 /* a notice has already said that a wait is for a long phase */
+    bool told_phase;                 /* true if a notice has been given that a wait is for a long phase */
     char own_phase[TUTTI_WHAT_TEXT]; /* phase of this rank; "": none */
-    int64_t shown_ns;                /* time at which far ranks were last told that this rank makes progress */
-    int only;                        /* 1 + the only rank whose ring wakes this rank; 0: every ring does */
+    int64_t shown_ns;                /* time of the last message to far ranks that this rank makes progress */
+    int only;                        /* 1 + the only rank by which this rank wants to be woken; 0: any rank */
     int64_t last_watch_ns;           /* when this rank last checked the sockets */
 
-    pthread_mutex_t star_lock;  /* lets one frame at a time on the control sockets: tutti_group_abort may come from any
-                                 * thread */
+    pthread_mutex_t star_lock;  /* guards the control sockets, so that frames of two threads do not mix:
+                                 * tutti_group_abort may come from any thread */
     pthread_mutex_t abort_lock; /* guards abort_words; this lock is taken last */
     atomic_bool aborted;
     char abort_words[TUTTI_WORDS];
 
     tutti_thread_boards *thread_boards; /* boards of ranks that are threads; else NULL */
     tutti_region *board_region;         /* region of the boards of ranks that are processes; else NULL */
-    struct tutti_exchange *exchanges;   /* exchanges of the group, sorted by priority, then by creation */
-    const tutti_group_traffic *traffic; /* NULL: no exchange has been made yet */
+    struct tutti_exchange *exchanges;   /* list of the group's exchanges, sorted by priority, then by creation */
+    const tutti_group_traffic *traffic; /* calls by which the group drives exchanges; NULL: no exchange has been made
+                                         * yet */
     tutti_wire *wire;                   /* wire to far peers; NULL: there are none */
     char wires[512];                    /* name of the transport, for people */
-    char trials[80];                    /* time for a MiB that 'auto' measured over each wire: "tcp 0.14 ms, ucx 0.29
-                                         * ms"; "": nothing */
+    char trials[80];                    /* times for a MiB over each wire, if TUTTI_WIRE=auto measured them: "tcp 0.14
+                                         * ms, ucx 0.29 ms"; else "" */
     char untaken[200];                  /* a wire that is installed but did not open, with the reason: "ucx: why"; "":
                                          * none */
     struct tutti_driver *driver;        /* thread that makes progress; NULL: only the owner drives exchanges */
 
     struct tutti_flight *flight; /* flight recorder of this rank */
-    int call_from;               /* rank for which the control call waits */
+    int call_from;               /* the rank that the current control call waits for */
     const char *call_kind;       /* kind of the control call under way; NULL = no call is under way */
     char call_what[TUTTI_WHAT_TEXT];
-    int signal_fd;     /* signal that asks for a report; -1 = none */
+    int signal_fd;     /* descriptor that reports the signal that asks for a report; -1 = none */
     int64_t dumped_ns; /* time of the last report */
 
     tutti_peer_memory peer_memory;
-    char peers_closed[300]; /* why this rank cannot reach peers' memory */
+    char peers_closed[300]; /* words why this rank cannot reach peers' plain memory; "": it can */
 
     void (*look)(void *arg); /* callback before a sleep, now and then; NULL = none */
     int64_t looked_ns;       /* time of the last call of `look` */
@@ -237,10 +239,11 @@ typedef struct {
     int64_t last_ns, used_ns, told_ns;
     int64_t all_ns;     /* length of the whole wait */
     int64_t look_ns;    /* length of the wait since the progress of peers was last checked */
-    int64_t ask_ns;     /* used_ns at which to ask what the absent ranks do; 0: not set yet */
-    int64_t noticed_ns; /* used_ns at the last notice; 0: no notice since the last progress */
+    int64_t ask_ns;     /* value of used_ns at which to ask the system about absent ranks; 0: not set yet */
+    int64_t noticed_ns; /* value of used_ns at the last notice; 0: no notice since peers last made progress */
     int nnoticed;
-    bool looks;      /* some rank has been in a long phase since this wait began */
+    bool looks;      /* true: peers are checked for progress, because some rank has been in a long phase during this
+                      * wait */
     bool told_phase; /* the notice was given that this wait is for a long phase that makes progress */
     bool stopped;    /* the awaited rank is stopped: the notice comes at once */
 } tutti_patience;
@@ -248,13 +251,14 @@ void tutti_patience_begin(tutti_group *g, tutti_patience *p);
 /* Returns the seconds left, <= 0 when the deadline has passed. `words` names the wait, for the notices; "": no notices
  * yet. */
 double tutti_patience_left(tutti_group *g, tutti_patience *p, const char *words);
-/* Notes that a peer has begun or ended a long phase, or has reported progress; words: those of the message. */
+/* Notes that a peer has begun or ended a long phase, or has reported progress; words: the words of the peer's
+ * message. */
 void tutti_group_take_phase(tutti_group *g, tutti_peer *p, bool on, const char *words);
 void tutti_group_take_report(tutti_peer *p, const char *words);
-/* Tells far ranks now and then that this rank runs. A rank calls it whenever it checks for news. */
+/* Sends far ranks a sign of life now and then. A rank calls it whenever it checks for messages. */
 void tutti_group_show_pulse(tutti_group *g);
-/* Lists the ranks that are known to stand still (stopped, or in a long phase) with their conditions; the list may be
- * empty. */
+/* Lists the ranks that are known to make no progress (stopped, or in a long phase) with their conditions; the list may
+ * be empty. */
 void tutti_group_list_still(const tutti_group *g, tutti_strbuf *out);
 
 /* Returns true when it is time to ask the system what the absent ranks do, for `words`. */
@@ -271,7 +275,7 @@ void tutti_group_watch(tutti_group *g);
 void tutti_group_drain(tutti_group *g, int rank);
 /* Begins to listen to `rank`, once its sockets exist. */
 tutti_status tutti_group_look_out(tutti_group *g, int rank, tutti_failure *err);
-/* Records the end of the epoch once and tells all peers the cause. culprit = rank or -1. */
+/* Records the end of the epoch once and sends all peers the cause. culprit = rank or -1. */
 void tutti_group_set_failed(tutti_group *g, int culprit, tutti_status status, const char *words);
 /* Copies the recorded failure into err. */
 tutti_status tutti_group_report(const tutti_group *g, tutti_failure *err);
@@ -282,7 +286,8 @@ void tutti_group_ring(tutti_group *g, int rank);
 /* Marks the current core as this rank's; g->beside becomes the rank that has marked it since the last mark. */
 void tutti_group_mark_core(tutti_group *g);
 /* Yields the core to the rank that shares it, or moves this rank to another core; then checks whether that rank is
- * still on the same core. Returns true if this rank has left the core. is_short: the turn takes microseconds. */
+ * still on the same core. Returns true if this rank has left the core. is_short: the exchange that waits takes only
+ * microseconds. */
 bool tutti_group_make_way(tutti_group *g, int64_t now_ns, bool is_short);
 
 /* --- memory of near peers that no region maps (peer_memory.c) --- */
@@ -310,8 +315,8 @@ typedef struct {
 tutti_status tutti_group_enrol(tutti_group *g, const char *name, tutti_own_memory own_memory,
                                tutti_wire_memory **memory, uint64_t *addresses, tutti_failure *err);
 void tutti_group_forget(tutti_group *g, tutti_wire_memory *memory);
-/* Ends all traffic with a rank that is gone, while the group goes on; wakes waiting threads to check again. The caller
- * must not hold the lock. */
+/* Ends all traffic with a rank that is gone, while the group continues; wakes waiting threads to check again. The
+ * caller must not hold the lock. */
 void tutti_group_drop_on_wire(tutti_group *g, int rank);
 /* Returns the beginning of a far rank's memory, as that rank sees it. */
 uint64_t tutti_region_far(const tutti_region *region, int rank);
@@ -323,7 +328,7 @@ void tutti_driver_stop(tutti_group *g);
 /* Guards wire and exchanges. */
 void tutti_group_lock(tutti_group *g);
 void tutti_group_unlock(tutti_group *g);
-/* take_over lets the owner drive from now on; the other call lets the thread drive again. */
+/* tutti_driver_take_over lets the owner drive from now on; tutti_driver_hand_back lets the thread drive again. */
 void tutti_driver_take_over(tutti_group *g);
 void tutti_driver_hand_back(tutti_group *g);
 bool tutti_driver_is_owner(const tutti_group *g);
@@ -336,8 +341,8 @@ void tutti_driver_sleep(tutti_group *g, pthread_cond_t *called, double seconds);
 void tutti_driver_kick(tutti_group *g);
 /* Returns a descriptor that becomes readable when the wire has something to do (after arm); -1 without a wire. */
 int tutti_driver_descriptor(const tutti_group *g);
-/* The owner calls this before it sleeps on that descriptor: drives wire and exchanges once. True: something moved or
- * has arrived. */
+/* The owner calls this before it sleeps on the descriptor of tutti_driver_descriptor: drives wire and exchanges once.
+ * True: something moved or has arrived. */
 bool tutti_driver_stir(tutti_group *g);
 
 /* --- mesh messages --- */
@@ -350,8 +355,8 @@ typedef enum {
     TUTTI_MESH_DEATH, /* id = the rank that died */
     TUTTI_MESH_GOODBYE,
     TUTTI_MESH_DUMP,     /* the receiver shall make a report; words = why */
-    TUTTI_MESH_WAITING,  /* between hosts: `rank` has waited for seconds; the rank that has not said so is the one that
-                          * others wait for */
+    TUTTI_MESH_WAITING,  /* between hosts: `rank` has waited for seconds. A rank that sends no such message is the one
+                          * that the others wait for */
     TUTTI_MESH_PROGRESS, /* between hosts: progress in the long phase of `rank`; words = "done total" */
     TUTTI_MESH_PULSE,    /* between hosts, while any rank is in a long phase: `rank` runs */
 } tutti_mesh_kind;
@@ -360,7 +365,7 @@ typedef struct {
     uint32_t kind, epoch;
     int32_t rank;
     uint32_t status;
-    uint64_t id; /* hello: cookie; region: its id; death: the rank */
+    uint64_t id; /* in a hello: the cookie; for a region: its id; for a death: the rank */
     char words[TUTTI_WORDS];
 } tutti_mesh_message;
 
@@ -374,14 +379,14 @@ void tutti_group_tell(tutti_group *g, const tutti_mesh_message *m);
 void tutti_group_handle(tutti_group *g, int from, const tutti_mesh_message *m, int fd);
 /* Records that peer `rank` went without a goodbye. */
 void tutti_group_record_death(tutti_group *g, int rank);
-/* Returns true if the group goes on without `rank`, as this rank has been told. */
+/* Returns true if this rank has been told that the group continues without `rank`. */
 bool tutti_group_does_without(const tutti_group *g, int rank);
 /* Returns a peer whose connection over the wire has been broken for longer than the star needs to say why, -1: none
  * (group_gone.c). *since_ns: when a broken connection was first seen; 0 at first. */
 int tutti_group_lost_on_wire(const tutti_group *g, int64_t *since_ns);
 /* Records that the group does without `rank` from now on; the words say why. */
 void tutti_group_record_gone(tutti_group *g, int rank, const char *words);
-/* Returns true if `rank` has said lately that it waits too. */
+/* Returns true if `rank` has reported lately that it waits too. */
 bool tutti_group_is_waiting(const tutti_group *g, int rank);
 
 /* --- control sockets --- */
@@ -396,7 +401,7 @@ bool tutti_star_write(tutti_group *g, int rank, const tutti_frame_head *head, co
 /* Reads what the control socket of `rank` holds: handles notices, keeps the frame of a call in `arrived`. Never blocks;
  * false = the other end is closed. */
 bool tutti_star_drain(tutti_group *g, int rank);
-/* Sets options by which a host that vanishes is a closed socket within 5 s. */
+/* Sets socket options by which the socket of a host that has vanished ends within 5 s. */
 void tutti_star_set_options(int fd);
 /* Rank 0: passes the message on to the ranks that `m->rank` cannot reach itself. */
 void tutti_star_relay(tutti_group *g, const tutti_mesh_message *m);

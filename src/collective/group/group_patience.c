@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group_patience.c: decides which part of a wait counts against the deadline, and reports long phases.
  *
- * Each wait counts its own time. While some peer is in a long phase, the wait checks all peers some times a second. A
- * peer has moved if its phase has begun, ended or reported; it runs if it has checked for news. When any peer moves,
- * the counts of all that have moved or run since the last time begin at zero again. The count of another peer, such as
- * one stopped by a signal, goes on. The longest count is compared with the deadline: so a test that makes progress uses
- * up no rank's patience, and hides no rank that stands still.
+ * While some peer is in a long phase, a wait keeps a count of time for each peer, and checks all peers some times a
+ * second. A peer has moved if its phase has begun, ended or reported; it runs if it has checked for news. When any peer
+ * moves, the counts of all peers that have moved or run since the last check begin at zero again. The count of any
+ * other peer, such as one stopped by a signal, grows. The largest count is compared with the deadline. So a test that
+ * makes progress does not let others' waits fail, and does not hide a rank that is stopped.
  *
  * The time between two checks counts up to MOST_STEP_NS. No rank sleeps for longer than a second, so in a longer gap
  * this process itself stood still (SIGSTOP), and the others may have as well. */
@@ -19,7 +19,7 @@
 static const int64_t FIRST_NS = 1000000000, STILL_NS = 1500000000, NOTICE_NS = 14000000000, MOST_STEP_NS = 1500000000;
 enum { LOOK_NS = 100000000, MOST_DOUBLINGS = 6 };
 
-/* Returns the time of a wait after which a slow rank is named, which is early enough before a short deadline, too. */
+/* Returns the time of a wait after which a notice names the slow rank. It is shorter if the deadline is short. */
 static int64_t slow_ns(const tutti_group *g)
 {
     const double half_s = g->deadline_s / 2;
@@ -143,7 +143,7 @@ static void take_seen(tutti_long_phase *f, const tutti_peer *p)
     f->seen_pulse = pulse_of(p);
 }
 
-/* Begins to check peers for progress; all count as silent for as long as this wait has lasted. */
+/* Begins to check peers for progress; every peer counts as silent since this wait began. */
 static void begin_looks(tutti_group *g, tutti_patience *p)
 {
     p->looks = true;
@@ -186,11 +186,12 @@ static void look_who_goes_on(tutti_group *g, tutti_patience *p)
 void tutti_patience_begin(tutti_group *g, tutti_patience *p)
 {
     *p = (tutti_patience){.last_ns = tutti_clock_ns()};
-    /* clears idle_ns of the peers, which is left from an earlier wait */
+    /* clears the peers' idle_ns, whose values are from an earlier wait */
     for (int r = 0; g->nlong && r < g->nranks; r++) g->peers[r].phase.idle_ns = 0;
 }
 
-/* In a run of long phases the first notice comes soon, so that people know what the ranks wait for. */
+/* Returns true if the first notice about a long phase is due. When one long phase follows another it is due sooner, so
+ * that people learn what the ranks wait for. */
 static bool is_phase_to_tell(const tutti_group *g, const tutti_patience *p)
 {
     return g->nlong && !p->told_phase && p->all_ns > (g->told_phase ? NOTICE_NS : STILL_NS);
@@ -212,8 +213,8 @@ bool tutti_patience_asks(const tutti_group *g, tutti_patience *p)
     return true;
 }
 
-/* No rank sees how far ranks of other hosts have come. So a rank that waits says so, and a rank that does not say so is
- * the one that the others wait for. */
+/* No rank sees how far ranks of other hosts have come. So a rank that waits sends a report; a rank without a recent
+ * report is the one that the others wait for. */
 enum { TELL_NS = 1000000000, RECENT_FACTOR = 3 };
 
 static void tell_waiting(tutti_group *g, tutti_patience *p, int64_t now)
@@ -230,8 +231,8 @@ bool tutti_group_is_waiting(const tutti_group *g, int rank)
     return said && tutti_clock_ns() - said < (int64_t)RECENT_FACTOR * TELL_NS;
 }
 
-/* Returns true if a rank that stands still is to be named. It is named once, and again if it went on and then stands
- * still for twice as long. */
+/* Returns true if a notice is to name a rank that makes no progress. The rank is named once, and again if it continued
+ * and then stops for twice as long. */
 static bool is_still(const tutti_group *g, const tutti_patience *p)
 {
     const int64_t still = STILL_NS << (p->nnoticed < MOST_DOUBLINGS ? p->nnoticed : MOST_DOUBLINGS);

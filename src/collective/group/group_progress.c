@@ -8,8 +8,8 @@
  * memory.
  *
  * Waking a thread, or setting a timer, costs more than a short wait, because on a virtual machine both go through the
- * hypervisor. So while the owner waits again and again the thread stands *aside*: it naps, and begins to drive when the
- * owner has not come back during a nap. The owner wakes it only after a long wait. With this, 4 KB to a peer and a word
+ * hypervisor. So while the owner waits again and again the thread stays *aside*: it naps, and begins to drive when the
+ * owner has not driven during a nap. The owner wakes it only after a long wait. With this, 4 KB to a peer and a word
  * back over tcp take 14 us. A plain stream takes 53 us if its ends sleep in poll, and 8 us if they check the socket
  * before they sleep (./dev bench transfer, EPYC Zen 4). */
 #include <errno.h>
@@ -31,10 +31,11 @@ struct tutti_driver {
     pthread_t thread;
     pthread_mutex_t lock; /* guards wire and exchanges, and the next three fields */
     bool owner_drives;
-    uint64_t turns; /* number of times that the owner has driven */
-    bool far_aside; /* true while the thread sleeps until it is woken */
+    uint64_t turns; /* number of times that the owner has driven, by which the thread sees whether it has driven
+                     * since */
+    bool far_aside; /* true while the thread stays aside without naps: it sleeps until it is woken */
 
-    uint64_t seen_turns; /* turns as the thread last saw it; only the thread uses this field and naps */
+    uint64_t seen_turns; /* value of `turns` when the thread last looked; only the thread uses this field and `naps` */
     int naps;            /* number of naps in which the owner has not driven */
     int wake;            /* eventfd that wakes the thread */
     int descriptor;      /* descriptor of the wire */
@@ -129,8 +130,8 @@ static int stand_aside(tutti_driver *d)
     return -1;
 }
 
-/* Sets what to sleep on and for how long, and declares the sleep; false: something has moved. The caller holds the
- * lock. */
+/* Fills in the descriptors to sleep on and the time limit, and declares this thread asleep. Returns false if something
+ * has moved. The caller holds the lock. */
 static bool prepare_sleep(tutti_driver *d, struct pollfd polls[3], nfds_t *n, int *limit_ms)
 {
     tutti_group *g = d->group;
@@ -160,7 +161,7 @@ static void end_sleep(tutti_driver *d)
     uint64_t rings;
     atomic_store(&d->asleep, false);
     (void)!read(d->wake, &rings, sizeof rings);
-    if (d->owner_drives) return; /* the doorbell and `asleep` belong to the owner now */
+    if (d->owner_drives) return; /* the owner drives now: the doorbell and `asleep` are the owner's */
     atomic_store(&g->peers[g->rank].board->asleep, 0);
     (void)!read(g->peers[g->rank].bell, &rings, sizeof rings);
 }

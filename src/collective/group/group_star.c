@@ -41,7 +41,8 @@ static void send_notice(tutti_group *g, int rank, const tutti_mesh_message *m)
                                    .kind = TUTTI_FRAME_NOTICE,
                                    .rank = g->rank,
                                    .nbytes = (uint32_t)(offsetof(tutti_mesh_message, words) + strlen(m->words) + 1)};
-    (void)tutti_star_write(g, rank, &head, m); /* the next watch finds a rank that cannot be told */
+    (void)tutti_star_write(g, rank, &head, m); /* a failed write is ignored: the next watch finds that the rank is
+                                                * dead */
 }
 
 static void tell_one(tutti_group *g, int rank, const tutti_mesh_message *m)
@@ -88,8 +89,7 @@ bool tutti_star_drain(tutti_group *g, int rank)
         const bool notice = p->partial.head.kind == TUTTI_FRAME_NOTICE, ours = p->partial.head.epoch == g->epoch;
         if (!notice && ours) {
             if (p->arrived.body)
-                return true; /* the frame of a call is already kept: the second one waits for its
-                                               * turn */
+                return true; /* stops reading: the frame of one call is kept already, and the next one has to wait */
             p->arrived = p->partial;
             p->partial = (tutti_frame){0};
             continue;

@@ -100,7 +100,7 @@ void tutti_group_record_death(tutti_group *g, int rank)
         tutti_group_set_failed(g, rank, TUTTI_ERR_PEER, words);
 }
 
-/* Ranks of other hosts are connected to rank 0 alone, so rank 0 tells them that a rank is gone. */
+/* Ranks of other hosts are connected to rank 0 alone, so rank 0 passes on to them that a rank is gone. */
 void tutti_group_record_gone(tutti_group *g, int rank, const char *words)
 {
     tutti_peer *p = &g->peers[rank];
@@ -119,7 +119,8 @@ void tutti_group_record_gone(tutti_group *g, int rank, const char *words)
     tutti_group_tell(g, &m);
 }
 
-/* A worker that takes the living rank 0 for dead cannot be reached on the wire any more. */
+/* Handles the message of a worker that takes rank 0 for dead although it lives: the wire to that worker must be
+ * broken. */
 static void handle_despair(tutti_group *g, const tutti_mesh_message *m)
 {
     char words[TUTTI_WORDS];
@@ -172,7 +173,7 @@ void tutti_group_handle(tutti_group *g, int from, const tutti_mesh_message *m, i
     case TUTTI_MESH_DUMP: tutti_group_dump_asked(g, m->words); break;
     case TUTTI_MESH_WAITING: p->waiting_ns = tutti_clock_ns(); break;
     case TUTTI_MESH_PROGRESS: tutti_group_take_report(p, m->words); break;
-    case TUTTI_MESH_PULSE: break; /* its arrival alone is news: see below */
+    case TUTTI_MESH_PULSE: break; /* the message has no content: its arrival shows that the peer runs */
     case TUTTI_MESH_HELLO: break;
     }
     if (fd >= 0 && !keep) close(fd);
@@ -192,7 +193,7 @@ void tutti_group_drain(tutti_group *g, int rank)
     } else if (tutti_star_drain(g, rank)) {
         return;
     }
-    /* the socket brings no more messages */
+    /* stops listening: the socket of an ended peer brings no more messages */
     (void)epoll_ctl(g->news, EPOLL_CTL_DEL, p->mesh >= 0 ? p->mesh : p->control, NULL);
     p->closed = true; /* the descriptor stays open until the group is left: tutti_group_abort may use it in another
                        * thread */
@@ -205,7 +206,7 @@ static void look_at_abort(tutti_group *g)
     if (!atomic_load(&g->aborted) || g->failed) return;
     pthread_mutex_lock(&g->abort_lock);
     g->culprit = -1;
-    g->failed = TUTTI_ERR_PEER; /* tutti_group_abort has told the peers already */
+    g->failed = TUTTI_ERR_PEER; /* tutti_group_abort has sent the abort to the peers already */
     snprintf(g->words, sizeof g->words, "%s", g->abort_words);
     pthread_mutex_unlock(&g->abort_lock);
 }
@@ -263,7 +264,7 @@ void tutti_group_ring(tutti_group *g, int rank)
     const uint32_t asleep = atomic_load(&p->board->asleep);
     const bool hears = asleep == TUTTI_ASLEEP || asleep == TUTTI_ASLEEP_FOR + (uint32_t)g->rank;
     if (hears && atomic_exchange(&p->board->asleep, 0))
-        (void)!write(p->bell, &(uint64_t){1}, 8); /* an eventfd takes 2^64 - 2 rings before it refuses one */
+        (void)!write(p->bell, &(uint64_t){1}, 8); /* cannot fail: an eventfd takes 2^64 - 2 rings */
 }
 
 /* Begins to listen to a peer: to the mesh socket of a near peer, or to the star socket of a far peer, if this rank has
@@ -300,8 +301,8 @@ static void look_around(tutti_group *g)
 }
 
 /* Used in groups that survive deaths. A rank whose wire connections are dead while its control socket lives will send
- * nothing more, and may itself wait for this rank: it is declared lost, and told so. In other groups the waits for
- * exchanges check this themselves. */
+ * nothing more, and may itself wait for this rank: so this rank declares it lost, and sends it that news. In other
+ * groups the waits for exchanges check this themselves. */
 static void look_at_wire(tutti_group *g)
 {
     if (!g->bears || !g->wire || g->failed) return;

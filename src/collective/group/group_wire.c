@@ -12,13 +12,13 @@
 enum { MOST_BLOB = 8000 }; /* largest size of an address; addresses have hundreds of bytes */
 static const double MOST_CONNECT_S = 30;
 
-/* The bytes that one rank tells the others. */
+/* The bytes that one rank sends to all others. */
 typedef struct {
     uint32_t nbytes, status;
     char bytes[];
 } blob;
 
-/* A rank tells the others bytes, or, if its status is not 0, words that say why. */
+/* The contribution of one rank to a gather: bytes or, if its status is not 0, words with the reason. */
 typedef struct {
     const void *bytes;
     size_t nbytes;
@@ -61,7 +61,7 @@ static tutti_status gather(tutti_group *g, const char *what, const told *t, void
     return st;
 }
 
-/* Fails on all ranks, with the name and the words of the rank that failed, if the status of some rank is not 0. */
+/* Fails on all ranks, with the name and the message of the rank that failed, if the status of some rank is not 0. */
 static tutti_status all_well(tutti_group *g, const char *what, tutti_status own, const tutti_failure *why,
                              tutti_failure *err)
 {

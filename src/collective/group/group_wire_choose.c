@@ -17,9 +17,9 @@
 
 enum { SHORT = 1 << 16, BYTES = 1 << 20, MOST_ROUNDS = 8 };
 static const double ENOUGH_S = 0.05, WORTH = 0.9;
-static const uint64_t STOP = (uint64_t)1 << 62; /* the number of a turn that no round reaches */
+static const uint64_t STOP = (uint64_t)1 << 62; /* the number of the turn that ends a trial; no round reaches it */
 
-/* The memory of a trial that both partners may write. */
+/* The memory of a trial, into which the partner writes. */
 typedef struct {
     _Atomic uint64_t turn;
     char padding[56], bytes[BYTES];
@@ -41,7 +41,7 @@ static bool is_over(const trial *t)
     return g->failed || g->wire->broken[t->partner][0] || tutti_clock_s() > t->until;
 }
 
-/* Returns false if the turn did not come in time. */
+/* Waits for the partner's turn of this number. Returns false if it did not come in time. */
 static bool await_turn(trial *t, uint64_t turn)
 {
     while (atomic_load(&t->mine->turn) < turn) {
@@ -52,7 +52,7 @@ static bool await_turn(trial *t, uint64_t turn)
     return true;
 }
 
-/* Sends nbytes bytes, then the word. */
+/* Sends nbytes bytes, then the number of the turn. */
 static bool send_turn(trial *t, size_t nbytes, uint64_t turn)
 {
     tutti_wire *w = t->group->wire;
@@ -91,7 +91,7 @@ static void follow(trial *t)
 static int find_far(const tutti_group *g, int rank)
 {
     int r = 0;
-    while (g->hosts[r] == g->hosts[rank]) r++; /* the loop ends, because there are several hosts */
+    while (g->hosts[r] == g->hosts[rank]) r++; /* ends, because there is a rank on another host */
     return r;
 }
 
@@ -102,7 +102,7 @@ static int find_partner(const tutti_group *g)
     return g->rank == 0 ? far : g->rank == far ? 0 : -1;
 }
 
-/* Measures the seconds for a MiB over the open wire, the same on all ranks; < 0: no bytes moved. */
+/* Measures the seconds for a MiB over the open wire and gives all ranks the same number; < 0: no bytes moved. */
 static tutti_status time_wire(tutti_group *g, double *seconds, tutti_failure *err)
 {
     double own = -1, *all = tutti_alloc(sizeof *all * (size_t)g->nranks);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory_pass.h: how other ranks of the host receive a memory file. Threads: owner. */
+/* memory_pass.h: passes a memory file to other ranks of the host. Threads: owner. */
 #ifndef TUTTI_MEMORY_PASS_H
 #define TUTTI_MEMORY_PASS_H
 

@@ -18,8 +18,8 @@
 
 /* The notice of each rank for the test of access. */
 typedef struct {
-    uint64_t number, at, mailbox; /* the number to read, its address, and the address of the answers, one for each
-                                   * rank */
+    uint64_t number, at, mailbox; /* number: a number for others to read; at: its address; mailbox: address of the
+                                   * answers, one for each rank */
     uint32_t status, closed;
     char words[300];
 } probe_notice;

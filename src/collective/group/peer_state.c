@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* peer_state.c: asks the system whether a rank that has not arrived is stopped, running or asleep. A stopped process
- * (SIGSTOP, a debugger) keeps all its sockets open, so only the system tells it apart from a slow one. */
+ * (SIGSTOP, a debugger) keeps all its sockets open, so only the system knows whether a process is stopped or slow. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -22,7 +22,7 @@
 #include "share.h"
 
 /* Threads: the memory of one rank, and the number of ranks that still map it. All such memories are in the list of the
- * boards that the groups share. When create fails in one rank after others have heard all notices, no rank knows which
+ * boards that the groups share. When create fails in one rank after others have read all notices, no rank knows which
  * ranks still use the memory, so it is freed with the last group. */
 typedef struct tutti_thread_memory {
     int users;
@@ -35,10 +35,10 @@ struct tutti_region {
     bool enrolled;               /* the caller owns the memory */
     bool own_pages;              /* tutti_pages_take allocated it */
     tutti_region_source source;  /* where the memory comes from; name NULL: it is the host's memory */
-    int rank;                    /* memory of a source: the rank whose part was made here */
+    int rank;                    /* if the memory comes from a source: the rank whose part this process made */
     tutti_thread_boards *boards; /* boards of ranks that are threads; else NULL */
     tutti_group *group;          /* group whose wire has enrolled the region */
-    tutti_wire_memory *memory;   /* NULL: no wire has enrolled the region */
+    tutti_wire_memory *memory;   /* the wire's record of the region; NULL: no wire has enrolled it */
     uint64_t *far;               /* for each far peer: beginning of its memory, as that peer sees it */
     void *whole;                 /* mapping of the file that this host's ranks share; NULL: each rank has its own, or is
                                   * a thread */
@@ -52,8 +52,8 @@ struct tutti_region {
 
 /* The notice of each rank about its memory. */
 typedef struct {
-    uint64_t bytes, memory; /* memory: between threads, address of the memory, or after create that of a
-                             * thread_memory */
+    uint64_t bytes, memory; /* bytes of the memory; between threads also an address: of the memory and, once create has
+                             * succeeded, of the thread_memory */
     uint64_t offset;        /* offset in the descriptor's file */
     uint32_t status;
     char handle[TUTTI_REGION_HANDLE]; /* handle of a source's memory */
@@ -70,7 +70,7 @@ static size_t round_up(size_t bytes)
 
 static tutti_status fail_short(const tutti_group *g, const char *name, size_t need, tutti_failure *why)
 {
-    const int problem = errno; /* the system's errno, if the system refused although there is room */
+    const int problem = errno; /* errno of the failed call, although there is room for the memory */
     const double left = (double)tutti_memory_left();
     return tutti_fail(why, TUTTI_ERR_FAILED, "%s: region '%s' needs %.1f MB and the system has %.1f MB left%s%s",
                       g->peers[g->rank].describe, name, 1e-6 * (double)need, 1e-6 * left,
@@ -318,7 +318,7 @@ static size_t own_mapped(const tutti_region *region, int rank)
     return region->enrolled ? region->part[rank].bytes : round_up(region->part[rank].bytes);
 }
 
-/* A rank brings its memory to a region, or says why it has none. */
+/* A rank's contribution to a region: its memory, or the reason why it has none. */
 typedef struct {
     region_notice notice;
     int fd; /* descriptor that peers map, -1 = none */

@@ -69,7 +69,7 @@ static int make(const tutti_group *g, const char *name, void (*fill)(void *arg, 
     fill(arg, base);
     munmap(base, own->nbytes);
     (void)fcntl(fd, F_ADD_SEALS,
-                /* if sealing fails the bytes are right all the same */
+                /* an unsealed file has the right bytes, too, so a failure is ignored */
                 F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
     return fd;
 }
