@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* draw.c: draws a schedule as a picture. One column a stage, one line a rank; the steps of a stage stand between its
- * two thin lines. A message is drawn once, by the rank that moves the data. */
+/* draw.c: draws a schedule as a picture. Each stage is a column and each rank a line; the steps of a stage are drawn
+ * between two thin lines. A message is drawn once, at the rank that moves the data. */
 #include "draw.h"
 
 #include <math.h>
@@ -48,7 +48,9 @@ static void colour_of(const tutti_slice *s, char out[24])
     snprintf(out, 24, "hsl(%.0f,75%%,%.0f%%)", 225 - 225 * middle, 44 - 8 * sin(3.14159 * middle));
 }
 
-typedef enum { WHOLE, FIRST_HALF, SECOND_HALF } span; /* parts of the column: reads come before writes */
+/* the part of a stage's column in which an arrow is drawn: in halves, reads are in the first and writes in the
+ * second */
+typedef enum { WHOLE, FIRST_HALF, SECOND_HALF } span;
 
 /* Draws an arrow from this rank to another; without a colour it is a signal, thin and grey. */
 static void arrow(const picture *p, int32_t stage, span where, int32_t from, int32_t to, const char *colour)
@@ -200,7 +202,7 @@ tutti_status tutti_schedule_draw(const tutti_schedule *s, tutti_strbuf *out, tut
     tutti_svg_begin(width < 640 ? 640 : width, TOP + (h->nranks - 1) * ROW + FOOT, out);
     title(&p, s);
     frame(&p, h->nranks);
-    for (int pass = 0; pass < 2; pass++) /* the second pass draws marks above arrows */
+    for (int pass = 0; pass < 2; pass++) /* draws arrows in the first pass and marks over them in the second */
         for (int32_t r = 0; r < h->nranks; r++) {
             tutti_schedule_part(s, r, &part);
             if (pass)

@@ -8,9 +8,11 @@
 
 #include "export_steps.h"
 
-enum { VARINT, BYTES = 2 };                                        /* wire types of Protocol Buffers */
-enum { COMPUTES = 4, SENDS = 5, RECEIVES = 6 };                    /* kinds of nodes in Chakra */
-enum { AS_INT32 = 7, AS_INT64 = 9, AS_UINT64 = 13, AS_BOOL = 27 }; /* fields of an attribute's value */
+/* wire types of Protocol Buffers: a number, or a length and bytes */
+enum { VARINT, BYTES = 2 };
+enum { COMPUTES = 4, SENDS = 5, RECEIVES = 6 }; /* types of nodes in Chakra's format */
+/* field numbers of an attribute's value, by its type */
+enum { AS_INT32 = 7, AS_INT64 = 9, AS_UINT64 = 13, AS_BOOL = 27 };
 
 static void add_varint(tutti_strbuf *out, uint64_t value)
 {
@@ -88,7 +90,7 @@ static void node_add(tutti_strbuf *out, const tutti_export_part *p, int32_t i, d
     if (p->previous[i] >= 0) add_dep(&deps, p->previous[i]);
     for (int32_t d = 0; d < step->ndeps; d++)
         if (p->part.deps[step->first_dep + d] != p->previous[i]) add_dep(&deps, p->part.deps[step->first_dep + d]);
-    if (deps.length) add_message(&node, 5, &deps); /* the deps are a packed field */
+    if (deps.length) add_message(&node, 5, &deps); /* the dependencies are a packed field: all numbers in one message */
     if (!message) add_number(&node, 7, (uint64_t)llround((double)p->bytes[i] / add_bytes_per_s * 1e6));
     node_attributes(&node, p, i);
     add_varint(out, node.length);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* export_smpi.c: SMPI's time-independent traces: a rank is one row of actions, one after the other. Steps that a
- * schedule lets begin at once must be put in an order. Messages begin as early as their dependencies allow; waits stand
- * right before the steps that need them. Among several steps that may come next, the earliest stage goes first, and
- * then the step with the fewest necessary steps before it, so that parallel steps take turns. */
+/* export_smpi.c: SMPI's time-independent traces: a rank is one row of actions, one after the other. Steps that may run
+ * at the same time in a schedule must be put in an order. Messages begin as early as their dependencies allow; waits
+ * come right before the steps that need them. Among several steps that may come next, the earliest stage goes first,
+ * and then the step with the fewest necessary steps before it, so that parallel steps take turns. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -40,7 +40,7 @@ static void action(row *r, int32_t i)
     for (int32_t d = 0; d < step->ndeps; d++) wait_for(r, r->p->part.deps[step->first_dep + d]);
     if (is_message(step))
         tutti_strbuf_printf(r->out, "%d %s %d %d %lld 6\n", rank, step->kind == TUTTI_STEP_SEND ? "isend" : "irecv",
-                            /* SMPI's number 6 is the type byte */
+                            /* 6 is SMPI's number for the type byte */
                             (int)step->peer, (int)r->p->tag[i], (long long)r->p->bytes[i]);
     else if (r->p->bytes[i] > 0)
         tutti_strbuf_printf(r->out, "%d compute %lld\n", rank, (long long)r->p->bytes[i]);

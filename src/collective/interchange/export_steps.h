@@ -10,8 +10,8 @@
 typedef struct {
     tutti_part part;
     int64_t *bytes;    /* for each step: bytes of its message, or bytes that the step adds */
-    int32_t *tag;      /* for each message: a number that both ends share and no other message between the two in that
-                        * direction has */
+    int32_t *tag;      /* for each message: its tag, which both ends share and no other message between the two ranks in
+                        * that direction has */
     int32_t *previous; /* for each step: the one before it in its sequence, -1 = none */
 } tutti_export_part;
 

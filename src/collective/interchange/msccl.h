@@ -43,8 +43,9 @@ tutti_status tutti_msccl_check(const tutti_msccl *m, int32_t capacity, tutti_che
 int32_t tutti_msccl_room(const tutti_msccl *m);
 int32_t tutti_msccl_holds(bool low_latency); /* returns the number of messages that a connection holds: for the protocol
                                               * LL if low_latency, else for Simple */
-/* Writes what a reader should know beside the proof, a line each: operands that tools and interpreter read differently,
- * limits of the readers, attributes that some require. Writes nothing if there is nothing to say. */
+/* Writes what a reader should know in addition to the proof, a line for each remark: operands that tools and
+ * interpreter read differently, limits of the readers, attributes that some require. Writes nothing if there is nothing
+ * to say. */
 void tutti_msccl_remarks(const tutti_msccl *m, tutti_strbuf *out);
 
 /* Returns the schedule as XML (the caller's, free()). TUTTI_ERR_USAGE says why the format cannot hold it. s must be

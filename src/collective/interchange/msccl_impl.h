@@ -20,7 +20,7 @@ typedef enum {
     MSCCL_NTYPES
 } msccl_type;
 extern const char *const msccl_type_names[MSCCL_NTYPES];
-/* what a step does: reads src, writes dst, sends, receives */
+/* bits for the kinds of steps: reads src, writes dst, sends, receives */
 enum { MSCCL_READS = 1, MSCCL_WRITES = 2, MSCCL_GIVES = 4, MSCCL_TAKES = 8 };
 extern const unsigned msccl_does[MSCCL_NTYPES];
 
@@ -44,25 +44,26 @@ typedef struct msccl_step {
     int32_t line;
     msccl_place src, dst;
     int32_t count;
-    int32_t block, step; /* the step that this step waits for, -1 = none */
+    int32_t block, step; /* block and number of the step that this step waits for, -1 = none */
     bool awaited;        /* true if the attribute hasdep is set: another step waits for this step */
-    /* set by msccl_trace */
+    /* fields that msccl_trace sets: */
     int32_t *position;            /* `count` entries: for each chunk that the step moves, its number in the vector */
-    struct msccl_step *from, *to; /* the steps at the other ends of this step's receive and send */
-    int32_t stage_in, stage;      /* stage_in: stage of the step's receive; stage: of the rest */
+    struct msccl_step *from, *to; /* the step that sends what this step receives, and the step that receives what this
+                                   * step sends */
+    int32_t stage_in, stage;      /* stage_in: stage of the step's receive; stage: stage of its other work */
     int32_t last;                 /* a step of the program may become several in the schedule: number of the last of
                                    * these */
 } msccl_step;
 
 typedef struct {
-    int32_t send, recv, channel; /* send, recv: peers, -1 = none */
+    int32_t send, recv, channel; /* send, recv: GPUs that the block sends to and receives from, -1 = none */
     msccl_step *steps;
     int32_t nsteps, capacity;
 } msccl_block;
 
 typedef struct {
-    int32_t chunks[3]; /* sizes that the program declares */
-    int32_t size[3];   /* sizes that the GPU's steps use */
+    int32_t chunks[3]; /* chunks of input, output and scratch that the program declares */
+    int32_t size[3];   /* chunks of input, output and scratch that the GPU's steps use */
     msccl_block *blocks;
     int32_t nblocks, capacity;
 } msccl_gpu;
@@ -76,7 +77,7 @@ typedef struct {
     tutti_slice *lies_in; /* for each buffer: the slice of another buffer in which it lies; rank -1 = it has memory of
                            * its own */
     int32_t nbuffers;
-    int32_t *origin; /* for each step of the schedule: block and step of the program */
+    int32_t *origin; /* for each step of the schedule: the block and the step of the program from which it was made */
     int32_t nsteps, capacity;
 } msccl_rank;
 
@@ -95,7 +96,7 @@ struct tutti_msccl {
     msccl_rank *ranks;
 };
 
-/* Returns the chunk of the vector that the place means by itself, -1 = none (scratch). */
+/* Returns the chunk of the vector that belongs at the place of input or output; -1 = none (scratch). */
 int32_t msccl_natural(const tutti_msccl *m, int32_t gpu, msccl_place at);
 /* Returns the number of a place of a GPU, below size[0] + size[1] + size[2]. In place, places in the same memory have
  * the same number. */

@@ -14,7 +14,7 @@
 
 typedef struct {
     tutti_msccl *m;
-    msccl_rooms *rooms; /* for each GPU: the buffers that stand for its memory */
+    msccl_rooms *rooms; /* for each GPU: the schedule's buffers that represent its memory */
     tutti_strbuf *text; /* the schedule's text so far; NULL: the first pass, which only numbers the steps */
     int32_t gpu, block, nsteps;
     int32_t *temporary; /* for each block: the first of its buffers for data that is received and not stored at once;

@@ -91,7 +91,7 @@ static int choice(reader *x, const char **list, const char *name, const char *co
 
 static void begin_algo(reader *x, const char **list)
 {
-    /* in the order of tutti_collective, then the other spellings */
+    /* the format's names, in the order of tutti_collective; the last is another spelling of reduce_scatter */
     static const char *const names[] = {"allreduce", "reduce_scatter", "allgather", NULL,           "broadcast",
                                         "reduce",    "alltoall",       NULL,        "reducescatter"};
     enum { OTHER = TUTTI_NCOLLECTIVES };

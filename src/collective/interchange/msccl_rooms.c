@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* msccl_rooms.c: finds which chunks each place of a GPU's memory ever holds, and gives them buffers. */
+/* msccl_rooms.c: finds which chunks each place of a GPU's memory ever holds, and assigns buffers to them. */
 #include "msccl_rooms.h"
 
 #include <stdio.h>

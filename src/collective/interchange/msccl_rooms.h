@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* msccl_rooms.h: which buffers of the schedule stand for the memory of a GPU.
+/* msccl_rooms.h: which buffers of the schedule represent the memory of a GPU.
  *
  * Each place of input or output belongs to one chunk of the vector. While it holds this chunk, the chunk lies in `in`
  * or `out`. Any other pair of place and chunk makes a buffer of its own. Neighbouring scratch places that only ever

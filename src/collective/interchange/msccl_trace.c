@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* msccl_trace.c: finds which chunk of the vector every step of an MSCCL program moves, by playing the program once.
  *
- * The k-th send of a block meets the k-th receive of the block at the other end. At the beginning places of input and
- * output hold the chunks that they mean; chunks keep their number wherever they go. First sends wait for their receive,
- * so that both ends of a message get one stage; if that stops, sends go ahead. Steps that cannot be played either way
- * (the program hangs) keep the chunks that their places mean, in a stage after all others; the checker will stop there
- * too. If two steps race for a place, the positions found are those of one order; the checker finds the race. */
+ * The k-th send of a block meets the k-th receive of the block at the other end. At the beginning each place of input
+ * and output holds the chunk that belongs there; a chunk keeps its number wherever it is copied. A first try lets each
+ * send wait for its receive, so that both ends of a message get one stage. If that try gets stuck, sends no longer
+ * wait. If the program hangs even so, the steps that were not played get the chunks that belong at their places, and a
+ * stage after all others; the checker will hang there too. If two steps race for a place, the positions found are those
+ * of one order; the checker finds the race. */
 #include "msccl_impl.h"
 
 typedef struct {
     const msccl_block *block;
     int32_t gpu;
-    int32_t source, sink; /* the blocks that this block receives from and sends to, -1 = none */
+    int32_t source, sink; /* source: the block whose messages this block receives; sink: the block that it sends to; -1
+                           * = none */
     int32_t *givers;      /* steps of the block that send, in order */
     int32_t ngivers;
     int32_t at;
     bool half;              /* the receive of the step at `at` is done */
-    bool offers;            /* the block has offered to send */
-    int32_t ngiven, ntaken; /* numbers of messages sent and received */
-    int32_t stage, after;   /* stage of the last step; lowest stage of the next message */
+    bool offers;            /* true while the block has begun a send that is not over */
+    int32_t ngiven, ntaken; /* numbers of messages that this block has sent, and received */
+    int32_t stage, after;   /* stage: that of the last step; after: the lowest stage that the next message may have */
 } player;
 
 typedef struct {
     tutti_msccl *m;
-    bool ahead; /* sends do not wait for receives */
+    bool ahead; /* true in the second try: sends do not wait for their receives */
     player *players;
     int32_t *first; /* for each GPU: index of its first player */
     int32_t nplayers;
@@ -48,7 +50,7 @@ int32_t msccl_location(const tutti_msccl *m, int32_t gpu, msccl_place at)
     const msccl_gpu *g = &m->gpus[gpu];
     const int32_t begin[3] = {0, g->size[MSCCL_I], g->size[MSCCL_I] + g->size[MSCCL_O]};
     if (!m->in_place || at.buffer == MSCCL_S) return begin[at.buffer] + at.offset;
-    /* in place, the other buffer is a part of this one */
+    /* in place: the buffer that holds the whole vector; the other buffer is a part of it */
     int32_t whole = m->collective == TUTTI_REDUCE_SCATTER ? MSCCL_I : MSCCL_O;
     return begin[whole] + msccl_natural(m, gpu, at);
 }
@@ -103,7 +105,7 @@ static int32_t held_at(const trace *x, int32_t gpu, msccl_place at)
     return position < 0 ? at.offset % x->m->of : position;
 }
 
-/* Gives a step the chunks that its places mean, before or without playing it. */
+/* Sets the chunks of a step to those that belong at its places, before or without playing the step. */
 static void guess(const trace *x, int32_t gpu, msccl_step *s)
 {
     unsigned does = msccl_does[s->type];
@@ -218,7 +220,7 @@ static bool play(trace *x)
     return true;
 }
 
-/* Gives the steps that hang a stage after all other steps. */
+/* Puts the steps that hang into a stage after all other steps. */
 static void finish(trace *x)
 {
     for (int32_t i = 0; i < x->nplayers; i++) {

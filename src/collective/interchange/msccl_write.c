@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* msccl_write.c: writes steps of a schedule as lines of thread blocks, and those as XML. */
+/* msccl_write.c: writes steps of a schedule as lines of thread blocks, and these lines as XML. */
 #include "msccl_write.h"
 
 #include <stdlib.h>
@@ -20,7 +20,8 @@ void msccl_write_places(msccl_writer *w, const tutti_part *p)
     for (int32_t i = 0; i < p->nbuffers; i++) {
         const tutti_buffer *b = &p->buffers[i];
         int32_t count = chunks_to(w, &b->window, b->window.count);
-        if (b->role == TUTTI_BUFFER_OUT) w->base[i] = b->ordinal * count; /* all-to-all: one block after the other */
+        /* all-to-all: the outputs lie one behind the other */
+        if (b->role == TUTTI_BUFFER_OUT) w->base[i] = b->ordinal * count;
         if (b->role != TUTTI_BUFFER_SCRATCH) continue;
         w->base[i] = w->nscratch; /* all banks in one place: a two-sided rank writes only its own memory, in its own
                                    * order */
@@ -34,14 +35,14 @@ static msccl_place place_of(const msccl_writer *w, const tutti_part *p, const tu
     const int32_t buffers[] = {
         [TUTTI_BUFFER_IN] = MSCCL_I, [TUTTI_BUFFER_OUT] = MSCCL_O, [TUTTI_BUFFER_SCRATCH] = MSCCL_S};
     int32_t at = chunks_to(w, s, s->first);
-    if (w->head->in_place && b->role != TUTTI_BUFFER_SCRATCH) /* in and out share one memory, named after the larger
-                                                               * part */
+    if (w->head->in_place && b->role != TUTTI_BUFFER_SCRATCH) /* in place: in and out are one memory, named after the
+                                                               * larger of the two */
         return (msccl_place){w->head->collective == TUTTI_REDUCE_SCATTER ? MSCCL_I : MSCCL_O, at};
     return (msccl_place){buffers[b->role], w->base[s->buffer] + at - chunks_to(w, &b->window, b->window.first)};
 }
 
-/* Returns true if the slices share one memory. Slices of one step are the same part of the vector, so buffers
- * decide. */
+/* Returns true if the slices are in the same memory. Slices of one step are the same part of the vector, so it is
+ * enough to compare their buffers. */
 static bool same_memory(const msccl_writer *w, const tutti_part *p, const tutti_slice *a, const tutti_slice *b)
 {
     bool outside =
@@ -88,7 +89,8 @@ static int32_t find_deps(msccl_writer *w, const tutti_part *p, int32_t index, ms
 
 typedef struct {
     msccl_place at;
-    bool made; /* the operand is a partial sum in scratch of this step, so another operand may be added to it there */
+    bool made; /* the operand is a partial sum in this step's own scratch, so another operand may be added to it in
+                * place */
 } operand;
 
 static bool is_chain(const tutti_part *p, const tutti_step *s)
@@ -122,8 +124,8 @@ static void add_tree(msccl_writer *w, const tutti_part *p, const tutti_step *s, 
         stack[depth++] = (operand){place_of(w, p, &p->slices[s->first_in + k]), false};
         for (int32_t f = 0; f < p->folds[s->first_fold + k]; f++) {
             operand right = stack[--depth], *left = &stack[depth - 1];
-            if (!left->made && right.made) { /* swaps the operands, which sums allow, because only a partial sum may be
-                                              * added to */
+            if (!left->made && right.made) { /* only a partial sum may be added to, so the operands are swapped, which
+                                              * does not change the sum */
                 operand swap = *left;
                 *left = right, right = swap;
             }

@@ -10,7 +10,7 @@ enum { MSCCL_MOST_CHUNKS = 1 << 16 };
 
 typedef struct {
     const char *type;
-    msccl_place src, dst; /* places in memory; buffer -1 = none */
+    msccl_place src, dst; /* the places that the line reads and writes; buffer -1 = none */
     int32_t count, block, step;
     bool awaited;
 } msccl_line;
@@ -30,8 +30,9 @@ typedef struct {
     msccl_out_block *blocks;
     int32_t nblocks, nsequences;
     int32_t *block_of, *last_of,
-        *previous; /* for each step: its block, its last line in it, and the step before it in its sequence */
-    int32_t *base; /* for each buffer: its first chunk in i, o or s */
+        *previous; /* for each step of the part: the number of its block, of its last line there, and of the step before
+                    * it in its sequence */
+    int32_t *base; /* for each buffer: number of its first chunk in the program's buffer i, o or s */
     int32_t nscratch;
 } msccl_writer;
 

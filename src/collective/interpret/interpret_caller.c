@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* interpret_caller.c: plays the caller of a rank: fills inputs and judges outputs. The scribbler judges the outputs of
- * the invocation that is complete, then spoils them, then says FREE; the feeder overwrites the inputs, then says READY.
- * If outputs are in place, the feeder leaves the inputs alone until the outputs have been judged. */
+ * the invocation that is complete, then overwrites them with rubbish, then reports FREE; the feeder writes the next
+ * inputs, then reports READY. If outputs are in place, the feeder leaves the inputs alone until the outputs have been
+ * judged. */
 #include <stdio.h>
 
 #include "interpret_impl.h"
@@ -68,7 +69,7 @@ static void judge(tutti_run *run, int32_t r, int32_t e)
     int32_t p = w->nranks;
     int64_t lo = 0, hi = w->n;
     switch (w->head->collective) {
-    case TUTTI_BARRIER: return; /* a barrier is judged when a rank ends */
+    case TUTTI_BARRIER: return; /* a barrier is judged elsewhere, when a rank ends */
     case TUTTI_GATHER:
     case TUTTI_REDUCE:
         if (r == w->head->root) judge_range(run, r, e, 0, lo, hi);
@@ -122,7 +123,7 @@ tutti_act tutti_run_scribble(tutti_run *run, int32_t actor)
         rank->judged = e;
         return TUTTI_ACT_DONE;
     }
-    /* one chunk an action, counted through all outputs; the last action says FREE */
+    /* one chunk for each action, counted through all outputs; the last action reports FREE */
     int64_t skip = (int64_t)(*micro)++ - (e > 0), left = 0;
     for (int32_t ordinal = 0;; ordinal++) {
         int64_t lo = 0, hi = 0;
@@ -147,7 +148,7 @@ tutti_act tutti_run_feed(tutti_run *run, int32_t actor)
     tutti_rank_state *rank = &run->state.ranks[r];
     if (e > w->ninvocations) return TUTTI_ACT_OVER;
     if (rank->completed < e || (w->head->in_place && rank->judged < e)) return TUTTI_ACT_BLOCKED;
-    /* one chunk an action, counted through all inputs; the last action says READY */
+    /* one chunk for each action, counted through all inputs; the last action reports READY */
     int64_t skip = run->state.actors[actor].micro++, left = 0;
     for (int32_t ordinal = 0;; ordinal++) {
         int64_t lo, hi;

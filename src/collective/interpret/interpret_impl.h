@@ -37,20 +37,21 @@ typedef struct {
     tutti_actor *actors;
     int32_t *first_actor; /* for each rank: index of its first actor; its sequences come first, then scribbler, then
                            * feeder */
-    int32_t **line_of;    /* for each rank and step: the channel of the step, or -1 */
+    int32_t **line_of;    /* for each rank and step: index of the channel that the step uses, or -1 */
     tutti_message_line *lines;
     int64_t **place; /* for each rank and buffer: first word in memory; bank b starts b * n later */
     int64_t nwords;
     uint8_t *shared;  /* for each word of bank 0: more than one actor uses it, and one of them writes */
-    int64_t n, chunk; /* chunk: number of elements that one action reads or writes (1, or n = whole slices) */
+    int64_t n, chunk; /* n: elements of the vector; chunk: elements that one action reads or writes (1, or n = whole
+                       * slices) */
     int32_t max_inputs;
     int32_t *first_done; /* for each rank: where its steps' flags begin in state.done */
     int32_t ndone;
     int32_t capacity;     /* messages that a channel buffers; 0 = rendezvous */
-    uint64_t salt;        /* varies the values of the inputs */
+    uint64_t salt;        /* number that changes the values of all inputs from run to run */
     tutti_word *expected; /* for each invocation and element: the sum that is right */
-    tutti_word *fixed;    /* for each invocation: print of the first element that was judged; sum = 1 once that print is
-                           * known */
+    tutti_word *fixed;    /* for each invocation: print of the first element that was judged; its `sum` is 1 once a
+                           * print is stored */
     char *text;           /* text of the verdict, TUTTI_VERDICT_TEXT bytes */
 } tutti_world;
 
@@ -59,7 +60,8 @@ typedef struct {
 } tutti_actor_state;
 
 typedef struct {
-    int32_t given, taken; /* number of signals and of waits on the channel, or of messages sent and received */
+    int32_t given, taken; /* numbers of signals and waits on the channel so far; if it carries messages, of messages
+                           * sent and received */
     int32_t sender;       /* rendezvous: 1 + the actor that offers a message */
     int32_t queued;       /* number of buffered messages */
 } tutti_line_state;
@@ -67,16 +69,17 @@ typedef struct {
 typedef struct {
     int32_t completed;              /* number of complete invocations, which is the index of the running one */
     int32_t running;                /* number of the rank's sequences that are not yet complete */
-    int32_t judged, ready, is_free; /* numbers of invocations: outputs judged, READY said, FREE said */
+    int32_t judged, ready, is_free; /* numbers of invocations of this rank whose outputs were judged, and for which its
+                                     * caller has reported READY, and FREE */
 } tutti_rank_state;
 
 typedef struct {
     tutti_word *words;
-    tutti_word *registers; /* for each actor: max_inputs + 1 chunks */
+    tutti_word *registers; /* for each actor: room for max_inputs + 1 chunks that its current step has read */
     tutti_actor_state *actors;
     tutti_line_state *lines;
     tutti_rank_state *ranks;
-    uint8_t *done; /* flags of steps of the running invocation */
+    uint8_t *done; /* for each step: true if it is done in the running invocation */
     void *block;
     size_t nbytes;
 } tutti_state;
@@ -85,7 +88,8 @@ typedef struct {
 typedef struct {
     int64_t to;
     tutti_word value;
-    int32_t line, ordinal; /* the elements become visible at the latest when the signal of this ordinal is seen */
+    int32_t line, ordinal; /* the elements become visible at the latest when the signal number `ordinal` of the line
+                            * (channel) is seen */
 } tutti_word_flight;
 typedef struct tutti_parcel {
     struct tutti_parcel *next;
@@ -119,7 +123,8 @@ tutti_act tutti_run_act(tutti_run *run, int32_t actor);  /* plays the actor's ne
                                                           * wrong */
 bool tutti_run_is_shared(tutti_run *run, int32_t actor); /* true if the order of the next action may matter */
 /* ---- callers of ranks (interpret_caller.c) ---- */
-bool tutti_run_may_end(tutti_run *run, int32_t r); /* false: a barrier lets rank r end too early; run->text says so */
+bool tutti_run_may_end(tutti_run *run, int32_t r); /* false: a barrier lets rank r end too early; the reason is in
+                                                    * run->text */
 tutti_act tutti_run_scribble(tutti_run *run, int32_t actor);
 tutti_act tutti_run_feed(tutti_run *run, int32_t actor);
 bool tutti_run_is_over(const tutti_run *run);

@@ -23,7 +23,8 @@ void tutti_state_create(tutti_state *s, const tutti_world *w)
     s->done = (uint8_t *)at;
 }
 
-/* Computes the print of the balanced tree over leaves [first, first + count); false if the inputs do not form it. */
+/* Computes the print (a hash) of the balanced sum over leaves first .. first + count - 1; false if the inputs do not
+ * make that sum. */
 static bool balanced(const tutti_world *w, int32_t e, int32_t first, int32_t count, tutti_word *out)
 {
     for (int32_t r = 0; r < w->nranks; r++)

@@ -89,7 +89,7 @@ void tutti_lower_emit(tutti_lowering *l, tutti_part_builder *b)
     for (int32_t i = 0; i < l->npieces; i++) emit(l, b, &l->pieces[i], 0);
 }
 
-/* Adds the deps of step i: the last lowered step of each; end[d] is the end of d's lowered steps. */
+/* Adds the deps of step i. A dep becomes the last of the lowered steps of d, which end before end[d]. */
 static void emit_deps(const tutti_lowering *l, tutti_part_builder *b, int32_t i, const int32_t *end)
 {
     const tutti_step *s = &l->in->steps[i];
@@ -99,7 +99,8 @@ static void emit_deps(const tutti_lowering *l, tutti_part_builder *b, int32_t i,
 void tutti_lower_emit_apart(tutti_lowering *l, tutti_part_builder *b)
 {
     const tutti_part *p = l->in;
-    /* every step leaves at least one piece, in the order of the steps, so the end of each is known beforehand */
+    /* every step becomes at least one piece, and the pieces are in the order of the steps, so all ends are known
+     * beforehand */
     int32_t *end = tutti_alloc(sizeof *end * ((size_t)p->nsteps + 1));
     for (int32_t i = 0; i < l->npieces; i++) end[l->pieces[i].step] = i + 1;
     emit_buffers(l, b);

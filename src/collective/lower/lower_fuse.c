@@ -108,7 +108,8 @@ static bool is_stored(const tutti_lowering *l, const tutti_step *send)
     return tutti_lowers_near(l, send) && !(send->hint & TUTTI_HINT_PULL);
 }
 
-/* previous: the send before this one in its sequence, if no other steps lie between; -1 = none. */
+/* Makes send i a part of an earlier step if that is possible. previous: the send before this one in its sequence, if no
+ * other steps lie between; -1 = none. */
 static void fuse_send(tutti_lowering *l, int32_t i, int32_t previous, int32_t *last)
 {
     const tutti_part *p = l->in;

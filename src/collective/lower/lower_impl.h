@@ -8,11 +8,11 @@
  * NO_ACK leaves out the pieces in brackets; moves of no elements are always left out. Data of channel c are signalled
  * on 2c, free and read on 2c + 1.
  *
- * A message between hosts is pushed by a put. A put must be ordered with the signals of its channel, or the signal that
- * it comes with would depend on the timing; the checker refuses it otherwise. Fusion (in mapped memory only) makes a
- * move part of a neighbour. If one reduce alone reads a pulled slice, it reads it in place. If a push hands on the
- * result of a reduce or copy, that step writes it to the far slice. Several pushes of one slice in a row are one copy
- * with several outputs.
+ * A message between hosts is pushed by a put. A put must be ordered before or after each signal of its channel, else
+ * timing would decide which signal announces it; the checker refuses such a put. Fusion (in mapped memory only) makes a
+ * move part of a neighbour. If one reduce alone reads a pulled slice, it reads it in place. If a push sends the result
+ * of a reduce or copy, that step itself writes the far slice. Several pushes of one slice in a row are one copy with
+ * several outputs.
  *
  * Levels. If possible all pieces form one sequence, ordered by (stage, class). Class 0 signals, and waits for nothing
  * of its stage; class 1 waits for signals of class 0, moves, and signals the outcome; class 2 waits for outcomes; class
@@ -30,8 +30,9 @@ typedef enum { PIECE_SIGNAL, PIECE_WAIT, PIECE_MOVE, PIECE_LOCAL } tutti_piece_k
 typedef struct {
     tutti_piece_kind kind;
     int32_t step;   /* index of the step in the two-sided part */
-    int32_t anchor; /* step at whose place the piece stands: `step`, or the step that it is fused with */
-    int32_t level;  /* 4 * stage + class */
+    int32_t anchor; /* the step at whose place in the sequence the piece is put: `step`, or the step that it is fused
+                     * with */
+    int32_t level;  /* the level of the piece: 4 * stage + class */
     int8_t part;    /* when the piece runs: 0 before, 1 at, 2 after the anchor's move */
     bool ack;       /* the message has an acknowledgement, on channel 2c + 1 */
     uint32_t when;
@@ -42,9 +43,10 @@ typedef struct {
     tutti_wire_class wire;
     const int32_t *host_of; /* host of each rank, for mixed wires */
     int32_t nranks;
-    bool careful;         /* pieces stay at their step's place, so fusion takes only messages without acknowledgement */
-    int32_t *partner;     /* for each step: of a recv, the reduce that reads the far slice; of a send, the step that
-                           * writes it; -1 = none */
+    bool careful;         /* true: each piece must stay at its step's place, so only messages without an acknowledgement
+                           * may be fused */
+    int32_t *partner;     /* for each step, -1 = none. Of a recv: the reduce that reads the far slice; of a send: the
+                           * step that writes it */
     int32_t *first_fused; /* for each step: first send whose far slice the step writes, -1 = none */
     int32_t *next_fused;  /* for each send: next send with the same partner */
     int32_t *recv_of;     /* for each buffer that fusion removed: the recv, else -1 */

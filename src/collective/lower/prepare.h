@@ -23,8 +23,8 @@ typedef struct {
 tutti_wire_class tutti_lower_wire(const int32_t *host_of, int32_t n, int32_t *numbers);
 
 typedef struct {
-    tutti_schedule *compiled, *lowered; /* lowered is the one that runs; it generates its parts from the compiled
-                                         * one's */
+    tutti_schedule *compiled, *lowered; /* compiled: the two-sided schedule; lowered: the one that runs, which generates
+                                         * its parts from `compiled` */
     uint64_t hash;                      /* hash of `lowered`; 0 if it was not proved */
 } tutti_prepared;
 

@@ -11,11 +11,11 @@
 #include "pack_impl.h"
 
 typedef struct {
-    int32_t src, dst, origin; /* origin: index in the larger graph */
+    int32_t src, dst, origin; /* the arrow leads from src to dst; origin: index of its arrow in the larger graph */
     double length;
 } arrow;
 
-/* Sets lightest[v] to the arrow into v; false: some node has none. */
+/* Sets lightest[v] to the lightest arrow into v; false: some node has none. */
 static bool choose_lightest(const arrow *a, int32_t m, int32_t n, int32_t root, int32_t *lightest)
 {
     for (int32_t v = 0; v < n; v++) lightest[v] = -1;
@@ -68,8 +68,8 @@ static bool solve(const arrow *a, int32_t m, int32_t n, int32_t root, bool *take
             if (below[j]) take[b[j].origin] = entered[a[b[j].origin].dst] = true;
         free(b), free(below);
     }
-    /* in the solution, every node outside the circles has its arc; nodes of a circle keep theirs, except the one that
-     * is entered */
+    /* takes the lightest arrow of every node of a circle, except the node at which `below` enters it; without circles,
+     * of every node */
     for (int32_t v = 0; v < n && ok; v++)
         if (v != root && !entered[v] && (circle[v] || fewer == n)) take[lightest[v]] = true;
     free(lightest), free(number), free(circle), free(entered);

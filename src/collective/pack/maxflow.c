@@ -13,11 +13,12 @@ typedef struct {
 } half;
 
 struct tutti_maxflow {
-    int32_t nnodes, narcs, capacity; /* capacity: number of arcs that there is room for */
+    int32_t nnodes, narcs, capacity; /* numbers of nodes and of arcs; capacity: number of arcs that the arrays have room
+                                      * for */
     half *halves;
     int64_t *limits;                      /* capacity of each arc */
-    int32_t *first, *level, *now, *queue; /* for each node: first arc, level in the search, arc to try next; the queue
-                                           * of the search */
+    int32_t *first, *level, *now, *queue; /* for each node: first arc, level in the search, next arc to try; queue:
+                                           * nodes to be searched */
 };
 
 tutti_maxflow *tutti_maxflow_create(int32_t nnodes)

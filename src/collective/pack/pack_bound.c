@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pack_bound.c: the greatest rate that trees packed into a network can have, exactly.
  *
- * Strength. A rate a/b fits iff b c(dP) >= a (|P| - 1) for every partition P. With g(S) = b c(dS) - 2a, twice the slack
- * is the least sum of g over the classes of a partition, plus 2a. That sum is max y(V) under y(S) <= g(S), found by the
- * greedy of Dilworth's truncation, one cut a node (Cunningham 1985; Barahona 1992). A violated partition gives the
- * next, smaller rate (Dinkelbach), until none is violated. */
+ * Spanning trees of rate a/b fit if and only if b c(dP) >= a (|P| - 1) for every partition P of the nodes, where c(dP)
+ * is the capacity between P's classes. With g(S) = b c(dS) - 2a for a set S, twice the slack of P is the sum of g over
+ * its classes, plus 2a. The least such sum is the maximum of y(V) under y(S) <= g(S) for all S; a greedy finds it with
+ * one cut for each node (Dilworth's truncation; Cunningham 1985; Barahona 1992). A violated partition gives the next,
+ * smaller rate (Dinkelbach), until none is violated. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +20,8 @@ static int64_t both(const tutti_network *g, int32_t u, int32_t v)
     return a < b ? a : b;
 }
 
-/* Returns min over v in S within {0..v} of g(S) - y(S \ v); side: the set. Nodes above v are one node with the sink. */
+/* Returns the minimum of g(S) - y(S without v) over the sets S that contain v and are within {0..v}; side: the minimal
+ * set. Nodes above v are one node with the sink. */
 static int64_t least_over_sets(const int64_t *c, int32_t n, int32_t v, const int64_t *y, tutti_ratio rate, bool *side)
 {
     tutti_maxflow *f = tutti_maxflow_create(v + 2);
@@ -40,7 +42,7 @@ static int64_t least_over_sets(const int64_t *c, int32_t n, int32_t v, const int
     return cut - constant - 2 * rate.num;
 }
 
-/* Sets part to the partition with the least sum of g. */
+/* Sets `part` to the partition with the least sum of g over its classes. */
 static void least_partition(const int64_t *c, int32_t n, tutti_ratio rate, int32_t *part)
 {
     int64_t *y = tutti_alloc((size_t)n * sizeof *y);
@@ -50,14 +52,15 @@ static void least_partition(const int64_t *c, int32_t n, tutti_ratio rate, int32
         part[v] = v;
         memset(joined, 0, (size_t)n * sizeof *joined);
         for (int32_t u = 0; u <= v; u++)
-            if (side[u]) joined[part[u]] = true; /* if two tight sets meet, their union is tight */
+            /* the union of two tight sets with a common node is tight, so their classes are joined */
+            if (side[u]) joined[part[u]] = true;
         for (int32_t u = 0; u <= v; u++)
             if (joined[part[u]]) part[u] = v;
     }
     free(y), free(side), free(joined);
 }
 
-/* Computes c(dP) / (|P| - 1); the denominator is 0 if P has one class. */
+/* Computes the capacity between P's classes / (|P| - 1); the denominator is 0 if P has one class. */
 static void value_of(const int64_t *c, int32_t n, const int32_t *part, int64_t *cut, int64_t *classes)
 {
     *cut = *classes = 0;
@@ -93,8 +96,9 @@ tutti_ratio tutti_packing_strength(const tutti_network *g, int32_t *part)
     return tutti_ratio_of(rate.num * unit, rate.den);
 }
 
-/* Computes the all-gather rate. A rate x = a/b of every rank fits iff c+(S) >= x |S| for each S that misses a rank:
- * with a source that gives each rank x, every rank must get p x. The cut that limits a rank is the next S. */
+/* Computes the all-gather rate. A rate x = a/b of every rank fits if and only if the capacity out of S is at least x
+ * times the number of S's ranks, for each set S that lacks a rank. The test adds a source that sends x to each rank: a
+ * flow of p x must then reach every rank. If it does not, the cut that limits the rank is the next S. */
 static tutti_ratio all_gather_rate(const tutti_network *g)
 {
     int64_t unit = tutti_network_unit(g), cut = 0, inside;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pack_exact.c: packs directed trees that reach the bound, grown arc by arc.
  *
- * With the bound a/b, capacities times b are whole and every root has a whole number of trees. Unfinished trees are
- * kept as pairs (nodes R, number m). They can all be finished iff for every set X of nodes c(into X) >= sum of m over
- * the trees that have no node in X (Edmonds 1973; for several roots Frank). Tree 1 may take the arc (x, y), x in R1, y
- * not, for
+ * At the bound a/b, capacities times b are whole numbers, and every root has a whole number of trees. Unfinished trees
+ * with the same nodes are one entry: their node set R and their number m. All can be finished if and only if for every
+ * node set X the capacity into X is at least the number of trees without a node in X (Edmonds 1973; for several roots
+ * Frank). The number of trees of entry 1 that may take the arc (x, y), x in R1 and y not, is
  *   min(m1, c(x, y), maxflow(x, y) - sum of the other m),
- * where in the flow each other tree is a node of its own that x reaches with m and that reaches all of R (Berczi and
- * Frank; ForestColl). If that is less than m1, the tree splits in two. Arcs near the root are tried first, for shallow
- * trees. */
+ * where in the flow each other entry is a node of its own: an arc of capacity m leads to it from x, and arcs lead from
+ * it to all of R (Berczi and Frank; ForestColl). If that number is less than m1, entry 1 splits in two. Arcs near the
+ * root are tried first, for shallow trees. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static void add_tree(forest *f, int32_t root, int64_t many)
     for (int32_t v = 0; v < f->w.nranks; v++) t->chosen[v] = -1, t->depth[v] = v == root ? 0 : -1;
 }
 
-/* Splits `many` copies of a tree off into a new entry. */
+/* Moves `many` of an entry's trees into a new entry. */
 static void divide(forest *f, int32_t tree, int64_t many)
 {
     size_t bytes = (size_t)f->w.nranks * sizeof(int32_t);
@@ -51,7 +51,7 @@ static void divide(forest *f, int32_t tree, int64_t many)
     old->many -= many;
 }
 
-/* Returns how many copies of the tree may take this route between two nodes. */
+/* Returns how many of an entry's trees may take this route between two nodes. */
 static int64_t allowed(const forest *f, int32_t tree, int32_t way)
 {
     const tutti_packing_way *e = &f->w.ways[way];
@@ -103,7 +103,8 @@ static void grow(forest *f)
         while (f->trees[tree].nreached < f->w.nranks) {
             int64_t many;
             int32_t way = next_way(f, tree, &many);
-            assert(way >= 0 && many > 0); /* guaranteed by the theorem, because the demands were met */
+            assert(way >= 0 && many > 0); /* by the theorem some route is allowed, because the trees' demands could be
+                                           * met so far */
             if (many < f->trees[tree].many) divide(f, tree, f->trees[tree].many - many);
             growing *t = &f->trees[tree];
             tutti_packing_way *e = &f->w.ways[way];
@@ -112,7 +113,8 @@ static void grow(forest *f)
         }
 }
 
-/* Sets the rate of each root's trees, in units of the network's, and which ranks are roots. */
+/* Sets the rate of the trees of each root, in units of the network's greatest common unit, and which ranks are
+ * roots. */
 static tutti_ratio demands(const tutti_network *g, const tutti_packing *made, int64_t *demand)
 {
     bool all = made->use != TUTTI_PACKING_BROADCAST;

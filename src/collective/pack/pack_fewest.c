@@ -24,8 +24,8 @@ enum { MAX_SOLUTION = 1 << 20 };
 typedef struct {
     const tutti_network *g;
     const tutti_packing *from;
-    tutti_tree_loads l; /* loads of the first trees of `from`; room in the units of `from` */
-    double wanted;      /* rate that is wanted, in units */
+    tutti_tree_loads l; /* load of each tree of `from` on each link; the links' capacities are in the same units */
+    double wanted;      /* rate that the chosen trees must reach, in units of `from` */
 } choice;
 
 static int64_t load_on(const choice *c, int32_t tree, int32_t link)
@@ -145,7 +145,8 @@ static bool read_answer(const choice *c, const char *text, double *x, bool *prov
     return sum >= c->wanted * (1 - 1e-6);
 }
 
-/* Asks one question. x holds the chosen trees before and the answer after; chosen false: only the answer. */
+/* Asks the solver one question. chosen = false: which trees to use; true: which weights the trees that x names get. x
+ * becomes the answer. */
 static tutti_status ask_in(const choice *c, const tutti_fewest_options *o, const char *folder, bool chosen, double *x,
                            bool *proved, tutti_failure *err)
 {

@@ -25,10 +25,10 @@ typedef struct {
 void tutti_ways_release(tutti_ways *w);
 
 /* Removes switches by splitting: u > w > t becomes u > t. Capacities are those of g times num / den, which must be
- * whole numbers. demand[r] (times p for all-gather: every rank's) is what each rank's trees must still carry to all.
- * Splitting keeps max-flow(s, v) >= the sum of demands for a source s with demand[r] to each rank. This is always
- * possible at a switch whose arcs carry as much out as in (Mader; Bang-Jensen, Frank and Jackson; used so by
- * ForestColl). For other switches it returns TUTTI_ERR_USAGE. */
+ * whole numbers. demand[r] is the rate that the trees of rank r must carry to all ranks. Splitting keeps this true:
+ * from a source s that is joined to each rank r with capacity demand[r], a flow of the sum of all demands reaches every
+ * rank. This is always possible at a switch whose arcs carry as much out as in (Mader; Bang-Jensen, Frank and Jackson;
+ * used so by ForestColl). For other switches it returns TUTTI_ERR_USAGE. */
 tutti_status tutti_ways_split(const tutti_network *g, tutti_ratio scale, const int64_t *demand, tutti_ways *out,
                               tutti_failure *err);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pack_union.c: packs spanning trees of an undirected multigraph exactly, by matroid union.
  *
- * With the bound a/b every link becomes b times its capacity parallel edges, and a edge-disjoint spanning trees exist
- * (Tutte; Nash-Williams 1961). Edges are added one by one. Each finds the shortest chain e0, e1, ... in which e(i+1)
- * lies on the circle that e(i) closes in some tree, and the last one closes none in its tree; each then takes the place
- * of the next (Edmonds 1965; Roskind and Tarjan 1985). In one search parallel edges are alike, so a chain never visits
- * two edges of the same link and tree. */
+ * For the bound a/b every link becomes (b times its capacity) parallel edges; then `a` edge-disjoint spanning trees
+ * exist (Tutte; Nash-Williams 1961). Edges are added to the trees one by one. For a new edge e0 a search finds the
+ * shortest chain e0, e1, ... in which e(i) would close a circle through e(i+1) in the tree of e(i+1), and the last edge
+ * would close no circle in some tree. Then each edge takes the place of the next edge, and the last edge moves to that
+ * tree (Edmonds 1965; Roskind and Tarjan 1985). In one search parallel edges are alike, so a chain never visits two
+ * edges of the same link and tree. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,10 +21,11 @@ typedef struct {
     int32_t n, nlinks, ntrees;
     const tutti_arc *links;
     bool *holds;
-    int32_t *queue, *from, *tree_of_entry; /* for a search: entries (link, tree), tree -1 = the new edge */
+    int32_t *queue, *from, *tree_of_entry; /* for a search: `queue` of entries (link, tree), tree -1 = the new edge; for
+                                            * each entry the entry before it; the tree of each entry */
     bool *seen;
-    int32_t *parent_link, *order, *where; /* for a breadth-first search in a tree: link to each node's parent, the queue
-                                           * of nodes, each node's parent */
+    int32_t *parent_link, *order, *where; /* for a breadth-first search in a tree. where: parent of each node;
+                                           * parent_link: link to that parent; order: queue of nodes */
 } joined;
 
 /* Finds the links on the path from u to v in the tree; returns their number, -1 = not connected. */
@@ -49,7 +51,8 @@ static int32_t way_between(joined *j, int32_t tree, int32_t u, int32_t v, int32_
     return n;
 }
 
-/* Puts the edge of entry `at` into `tree`; the edge that it replaces goes where its successor in the chain was. */
+/* Moves the edges of a chain, from entry `at` back to the new edge: the edge of `at` goes into `tree`, and each earlier
+ * edge goes into the tree that the edge after it has left. */
 static void shift(joined *j, int32_t at, int32_t tree)
 {
     while (at >= 0) {

@@ -15,7 +15,7 @@
 enum { MAX_TREES = 4000, LOOK_EVERY = 64 };
 
 typedef struct {
-    int32_t *chosen; /* for each rank: the route that reaches it in the current tree */
+    int32_t *chosen; /* for each rank: the route that leads to it in the current tree */
     double amount;
 } light;
 
@@ -94,7 +94,8 @@ static bool mix(mixing *m, double wanted, int32_t *chosen)
 {
     for (double eps = 0.1; eps > 1e-3; eps /= 2) {
         restart(m);
-        /* a link of weight 1 grows by e in about 1 / eps uses: after ln(m) / eps^2 uses each link has had its share */
+        /* about 1 / eps uses make the length of a link of capacity 1 grow by the factor e; after ln(m) / eps^2 uses of
+         * each of m links the rates are near the best */
         double rounds = 4 * log((double)m->w->nways + 2) / (eps * eps) * (double)m->w->nways;
         for (double i = 1; i < rounds; i++) {
             if (!step(m, eps, chosen)) break;

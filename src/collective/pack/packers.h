@@ -19,8 +19,9 @@
 /* Returns the bound of a connected network. root: of a broadcast. Allreduce with switches: half the all-gather's bound,
  * since trees of both phases share the links; the true bound may be higher. */
 tutti_ratio tutti_packing_bound(const tutti_network *g, tutti_packing_use use, int32_t root);
-/* Returns min over partitions P of the ranks of c(dP) / (|P| - 1), with links as strong as their weaker direction;
- * switches count as nodes. part (may be NULL) gets the number of each node's class in a partition that attains it. */
+/* Returns the minimum, over all partitions P of the nodes (switches included), of (capacity between P's classes) / (|P|
+ * - 1). A link counts with its weaker direction. part (may be NULL) gets the number of each node's class in a partition
+ * that attains it. */
 tutti_ratio tutti_packing_strength(const tutti_network *g, int32_t *part);
 
 /* Packs by weights. accuracy: stops at (1 - accuracy) of the bound, e.g. 0.005. Refuses all-gather, and allreduce with
@@ -38,7 +39,8 @@ typedef struct {
 } tutti_fewest_options;
 typedef struct {
     bool solved;   /* true if the solver chose, false if our greedy choice did */
-    bool fewest;   /* the solver proved that the heaviest TUTTI_FEWEST_CANDIDATES trees allow no smaller choice */
+    bool fewest;   /* true if the solver proved that no fewer of the heaviest TUTTI_FEWEST_CANDIDATES trees are
+                    * enough */
     char why[200]; /* why the solver did not choose; else "" */
 } tutti_fewest_report;
 /* Chooses trees of a packing. The result is never worse than the input: its trees or fewer. The bound stays. */
@@ -49,9 +51,9 @@ tutti_status tutti_packing_fewest(const tutti_network *g, const tutti_packing *f
 /* Trees for a topology: its links as a network, and a packing whose edges follow the topology's routes.
  *
  * If links between ranks (NVLinks, a torus) join all ranks, trees are packed into those. Over several servers (hosts of
- * a cluster, several DGX-1) a tree joins local trees, one a server, by one hop between their roots: three phases (after
- * Blink). Elsewhere bytes go through switches, along the topology's routes. Then every rank is the root of a one-hop
- * tree over all others, all equally heavy (after Blink on DGX-2): the algorithm `direct`, in chunks. Threads:
+ * a cluster, several DGX-1) a tree joins local trees, one for each server, by one hop between their roots: three phases
+ * (after Blink). Elsewhere bytes go through switches, along the topology's routes. Then every rank is the root of a
+ * one-hop tree over all others, all equally heavy (after Blink on DGX-2): the algorithm `direct`, in chunks. Threads:
  * shared. */
 
 /* Makes a network of all links of a topology, or of those between two ranks only; capacities in bytes/s.

@@ -120,7 +120,8 @@ double tutti_packing_rate(const tutti_packing *p)
 
 double tutti_packing_gap(const tutti_packing *p)
 {
-    int64_t rate, bound; /* rate and bound, cross-multiplied, so that both are whole numbers */
+    int64_t rate, bound; /* the packing's rate and its bound as whole numbers: both are multiplied by the bound's and
+                          * the unit's denominators */
     bool passes = __builtin_mul_overflow(tutti_packing_weight(p), p->unit.num, &rate) ||
                   __builtin_mul_overflow(rate, p->bound.den, &rate) ||
                   __builtin_mul_overflow(p->bound.num, p->unit.den, &bound);

@@ -5,10 +5,12 @@
  * switches. A packing fits when no arc of the network carries more than its capacity. Its rate is the sum of the trees'
  * weights; `bound` is a limit that no packing for this use can pass. Rate, bound and unit are in the unit of the
  * network's capacities and exact.
- *   broadcast   trees from one root, parents to children. bound: min over v of maxflow(root, v)
- *   allreduce   sums go up and results down the same tree, so an edge loads both directions. bound: min over partitions
- *               P of c(dP) / (|P| - 1) (Tutte; Nash-Williams); with switches see packers.h
- *   all-gather  trees from every rank, equal rates. bound: p times min over S of c+(S) / |S|
+ *   broadcast   trees from one root, parents to children. bound: the least max-flow from the root to a rank
+ *   allreduce   sums go up and results down the same tree, so an edge loads both directions. bound: the minimum over
+ *               partitions P of (capacity between P's classes) / (|P| - 1) (Tutte; Nash-Williams); with switches see
+ *               packers.h
+ *   all-gather  trees from every rank, equal rates. bound: p times the minimum over sets S of (capacity out of S) /
+ *              (ranks in S)
  * After Blink (Wang et al., MLSys 2020), which packs trees into NVLinks, and ForestColl (Zhao et al.), which packs
  * exactly. Threads: owner; frozen once built. */
 #ifndef TUTTI_PACKING_H
@@ -26,10 +28,10 @@ typedef enum {
 } tutti_packing_use;
 const char *tutti_packing_use_name(tutti_packing_use use); /* "broadcast", "allreduce", "all-gather" */
 
-enum { TUTTI_PACKING_MAX_NODES = 4096 }; /* limit for networks from topologies and texts */
+enum { TUTTI_PACKING_MAX_NODES = 4096 }; /* most nodes of a network that is made from a topology or read from text */
 
 typedef struct {
-    int64_t num, den; /* den >= 1, reduced */
+    int64_t num, den; /* the number num / den, with den >= 1 and no common factor */
 } tutti_ratio;
 tutti_ratio tutti_ratio_of(int64_t num, int64_t den);
 static inline double tutti_ratio_value(tutti_ratio r)
@@ -38,8 +40,8 @@ static inline double tutti_ratio_value(tutti_ratio r)
 }
 
 typedef struct {
-    int32_t src, dst;        /* parent and child, ranks */
-    int32_t first_via, nvia; /* switches that the edge passes: a range of packing.via */
+    int32_t src, dst;        /* ranks: the parent and the child */
+    int32_t first_via, nvia; /* switches that the edge passes through: a range of packing.via */
 } tutti_tree_edge;
 
 typedef struct {
@@ -78,8 +80,8 @@ int32_t tutti_packing_depth(const tutti_packing *p); /* returns the number of ed
 /* Computes the weight on each arc of the network. False: an edge uses a hop that is no arc. */
 bool tutti_packing_loads(const tutti_packing *p, const tutti_network *g, int64_t *load);
 
-/* Checks a packing: every tree spans from its root, every hop is an arc, no arc is overloaded, roots are those of the
- * use, the rate does not pass the bound. TUTTI_ERR_FAILED names the tree or arc and the fault. */
+/* Checks a packing: every tree spans from its root, every hop is an arc, no arc is overloaded, the roots are right for
+ * the use, the rate does not pass the bound. TUTTI_ERR_FAILED names the tree or arc and the fault. */
 tutti_status tutti_packing_check(const tutti_packing *p, const tutti_network *g, tutti_failure *err);
 
 /* Returns the text form (docs/packing.md): print(parse(print(p))) == print(p). The text is the caller's (free()). */

@@ -104,7 +104,7 @@ tutti_status tutti_packing_check(const tutti_packing *p, const tutti_network *g,
     if (st == TUTTI_OK) st = check_roots(p, err);
     if (st == TUTTI_OK) st = check_loads(p, g, err);
     bool strict =
-        /* for an allreduce through switches the true bound may be higher */
+        /* false: for an allreduce through switches the bound is not exact, so the rate may pass it */
         p->use != TUTTI_PACKING_ALLREDUCE || g->nnodes == g->nranks;
     if (st == TUTTI_OK && strict && tutti_packing_gap(p) < 0)
         st = tutti_fail(err, TUTTI_ERR_FAILED, "a rate of %.9g passes the bound %.9g: the bound is wrong",

@@ -15,11 +15,12 @@
 #include "pack_impl.h"
 #include "packers.h"
 
-enum { SHARES = 840 /* divisible by 1 .. 8 */ };
+/* shares into which the vector is cut; divisible by 1 .. 8, the usual numbers of ranks of a server */
+enum { SHARES = 840 };
 
 typedef struct {
     int32_t first, n;      /* the server's ranks are consecutive: n of them from `first` */
-    tutti_packing packing; /* trees in the server's links; empty: one-hop trees */
+    tutti_packing packing; /* trees in the server's own links; none: one-hop trees are used */
     int64_t weight;        /* total weight of the packing */
 } server;
 
@@ -60,7 +61,7 @@ static int32_t local_edges(const server *s, local l, int32_t *ends, int32_t at)
     return at;
 }
 
-/* Finds the tree and root of a server at a share; returns the share where they end. */
+/* Finds the tree and the root that a server uses at a share of the vector; returns the share where they change. */
 static int32_t lookup(const server *s, int32_t at, local *l)
 {
     int32_t upto = SHARES;

@@ -12,7 +12,7 @@
 static const double TINY = 1e-9;
 
 typedef struct {
-    int32_t nrows, width; /* width: columns, slack columns, right-hand side */
+    int32_t nrows, width; /* width: number of columns with slack columns and the right-hand side */
     double *cell;         /* (nrows + 1) x width; the last row is the goal */
     int32_t *basis;       /* the column of each row's basic variable */
 } tableau;
@@ -59,7 +59,7 @@ static void tableau_fill(const tutti_lp *lp, tableau *t)
     for (int32_t c = 0; c < lp->ncolumns; c++) goal[c] = -lp->goal[c];
 }
 
-/* Returns the column to enter, -1 = there is no gain left. */
+/* Returns the column that enters the basis; -1 = none would increase the goal. */
 static int32_t entering(const tableau *t, bool first)
 {
     const double *goal = t->cell + (size_t)t->nrows * (size_t)t->width;
@@ -72,7 +72,7 @@ static int32_t entering(const tableau *t, bool first)
     return best;
 }
 
-/* Returns the row that limits column c, -1 = none does. */
+/* Returns the row whose variable leaves the basis when column c enters; -1 = no row limits c. */
 static int32_t leaving(const tableau *t, int32_t c)
 {
     int32_t best = -1;

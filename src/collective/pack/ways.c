@@ -16,7 +16,7 @@
 typedef struct {
     tutti_ways w; /* routes between nodes of any kind */
     int32_t nnodes;
-    const int64_t *demand; /* for each rank: what its trees must still carry */
+    const int64_t *demand; /* for each rank: rate that its trees must carry */
     int64_t total;
 } splitting;
 
@@ -38,7 +38,7 @@ static void push_way(tutti_ways *w, const tutti_packing_way *way)
     w->ways[w->nways++] = *way;
 }
 
-/* Returns true if all ranks still get the demands. */
+/* Returns true if the remaining capacities still let all ranks receive the demands. */
 static bool met(const splitting *s)
 {
     tutti_maxflow *f = tutti_maxflow_create(s->nnodes + 1);
@@ -53,7 +53,7 @@ static bool met(const splitting *s)
     return all;
 }
 
-/* Gives in > switch > out a route of its own with `amount`; returns the route's number. */
+/* Joins in > switch > out to a route of its own that carries `amount`; returns the route's number. */
 static int32_t join(splitting *s, int32_t in, int32_t out, int64_t amount)
 {
     tutti_packing_way way = {s->w.ways[in].src, s->w.ways[out].dst, amount, s->w.nvia, 0};
@@ -80,15 +80,16 @@ static int32_t at_node(const splitting *s, int32_t node, bool in, int32_t *list,
     for (int32_t i = 0; i < s->w.nways; i++) {
         const tutti_packing_way *way = &s->w.ways[i];
         if ((in ? way->dst : way->src) != node || !way->capacity) continue;
-        if (way->src == way->dst) continue; /* a route that turned back at another switch is of no use */
+        /* a route that ends where it begins, joined at another switch, carries nothing */
+        if (way->src == way->dst) continue;
         list[n++] = i;
         *sum += s->w.ways[i].capacity;
     }
     return n;
 }
 
-/* Joins all pairs that do not turn back by c(in) c(out) / (sum of other outgoing capacities), rounded down; does
- * nothing if that would break the demands. */
+/* Joins every pair (in, out) that does not turn back. The pair's rate is c(in) c(out) / (sum of other outgoing
+ * capacities), rounded down. Does nothing if that would break the demands. */
 
 static void join_shares(splitting *s, const int32_t *ins, int32_t nins, const int32_t *outs, int32_t nouts, int64_t sum)
 {
@@ -111,7 +112,7 @@ static void join_shares(splitting *s, const int32_t *ins, int32_t nins, const in
     free(old);
 }
 
-/* Joins as much of a pair as the demands allow. */
+/* Joins as much of the capacity of a pair as the demands allow. */
 static void join_pair(splitting *s, int32_t in, int32_t out)
 {
     int64_t a = s->w.ways[in].capacity, b = s->w.ways[out].capacity, low = 0, high = a < b ? a : b;
@@ -136,7 +137,8 @@ static void split_off(splitting *s, int32_t node)
     int64_t sum_in, sum_out;
     int32_t nins = at_node(s, node, true, ins, &sum_in), nouts = at_node(s, node, false, outs, &sum_out);
     join_shares(s, ins, nins, outs, nouts, sum_out);
-    for (int turn = 0; turn < 2; turn++) /* pairs that turn back come last, because they only give capacity up */
+    for (int turn = 0; turn < 2; turn++) /* pairs whose route turns back come last, because joining them only takes
+                                          * capacity away */
         for (int32_t i = 0; i < nins; i++)
             for (int32_t k = 0; k < nouts; k++)
                 if ((s->w.ways[ins[i]].src == s->w.ways[outs[k]].dst) == turn) join_pair(s, ins[i], outs[k]);
