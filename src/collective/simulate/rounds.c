@@ -14,11 +14,11 @@
 /* Flows that end within this fraction of the time so far end together, so that a stage takes a bounded number of
  * solutions. */
 static const double GRAIN = 0.05;
-/* Shares are not solved again for less than this fraction of the time. */
+/* Shares are not computed again if that could change the end by less than this fraction of the time. */
 static const double FINE = 1e-3;
 
-/* Returns when the last flow ends if the shares stay; *least: the time of the fullest link for the rest, in whatever
- * way it is shared. */
+/* Returns when the last flow ends if the shares stay; *least: a lower bound of that time, in which the fullest link can
+ * send the remaining bytes at its full rate. */
 static double last_end(const tutti_fabric *net, int64_t nflows, tutti_max_min *f, double *least)
 {
     double last = 0;
@@ -68,7 +68,8 @@ static bool flows_are_apart(const tutti_fabric *net, int64_t nflows, tutti_max_m
     return apart;
 }
 
-/* Returns when the last flow ends. Shares of ended flows go to the others, as long as that matters. */
+/* Returns when the last flow ends. When flows end, the others get their shares anew, until that no longer changes the
+ * result. */
 static double flows_end(const tutti_fabric *net, int64_t nflows, tutti_max_min *f)
 {
     double now = 0, least;
@@ -88,7 +89,7 @@ tutti_filled tutti_rounds_fill(const tutti_topology *t, const tutti_fabric *net,
     tutti_max_min f;
     tutti_filled out = {0, 0, INFINITY, 0};
     tutti_max_min_begin(t, net, flows, nflows, &f);
-    for (int64_t i = 0; i < nflows; i++) /* a route without links: the bytes stay where they are */
+    for (int64_t i = 0; i < nflows; i++) /* leaves out flows over no links: their bytes stay where they are */
         if (flows[i].bytes > 0) tutti_max_min_add(&f, i, (double)flows[i].bytes);
     for (int64_t i = 0; i < nflows; i++) {
         double latency = 0;
@@ -104,7 +105,7 @@ tutti_filled tutti_rounds_fill(const tutti_topology *t, const tutti_fabric *net,
     return out;
 }
 
-/* Returns the time of the fullest link over all stages together. */
+/* Returns the busy time of the link that is busiest over all stages together. */
 static double link_bound(const tutti_fabric *net, const double *load, tutti_simulation *out)
 {
     double longest = 0;
@@ -140,8 +141,8 @@ static double longest_work(const tutti_traffic *traffic)
     return longest;
 }
 
-/* Returns the bytes of the rank that sends most. A rank whose part was not collected sends as much as the rank in its
- * place among those that were. */
+/* Returns the bytes of the rank that sends most. Only the parts of ranks 0 .. nseen - 1 were collected; every other
+ * rank sends as much as one of these. */
 static int64_t most_sent(const tutti_traffic *traffic)
 {
     int64_t most = 0, *sent = tutti_alloc((size_t)traffic->nseen * sizeof *sent);
@@ -177,7 +178,7 @@ static tutti_status network_evaluate(const tutti_traffic *traffic, const tutti_t
     *lower = (tutti_lower){.link_s = link_bound(net, load, out),
                            .work_s = work_s,
                            .buckets = st ? NULL : tutti_token_buckets_create(traffic, t, net, &stages)};
-    /* shaped links make up for the waiting, so it is no part of their bound */
+    /* buckets of shaped links fill while ranks wait, so with them the wait is no part of the lower bound */
     if (out->nrounds && !lower->buckets) lower->wait_s = least_wire + soft;
     out->lower_s = fmax(out->nrounds ? lower->wait_s + lower->link_s : 0, work_s);
     out->busy_s = fmax(0, out->lower_s - lower->wait_s);
@@ -292,7 +293,8 @@ tutti_status tutti_simulate_schedule(const tutti_schedule *s, const tutti_topolo
     const int32_t nranks = tutti_schedule_head(s)->nranks, nseen = tutti_traffic_alike(s);
     st = tutti_simulate_seen(&(tutti_playing){s, t, n}, nseen, out, &lower, &traffic, err);
     const bool all_seen =
-        /* for another n the slices of ranks differ by an element */
+        /* at an n that is no multiple of the unit the slices of ranks differ by an element, so every rank must be
+         * simulated */
         nseen == nranks || (traffic.unit && n % traffic.unit == 0);
     tutti_traffic_release(&traffic);
     if (!st && !all_seen) {

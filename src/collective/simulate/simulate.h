@@ -29,7 +29,7 @@ typedef struct {
 
 typedef struct {
     double seconds;                        /* expected time: rounds with a barrier after each */
-    double latency_s, transfer_s, local_s; /* parts of `seconds`; transfer is 0 on a host */
+    double latency_s, transfer_s, local_s; /* `seconds` is the sum of these three; transfer_s is 0 on a host */
     double lower_s;                        /* no execution of this schedule on this topology is shorter */
     double busy_s;                         /* lower_s without the waiting: time of the busiest link or core */
     int32_t fan_in;                        /* the largest number of ranks that send to one rank of another host in one
@@ -37,7 +37,7 @@ typedef struct {
     int32_t nrounds;                       /* stages that have messages or waits */
     int64_t nmessages;                     /* number of sends, puts or signals of all ranks */
     int64_t bytes_most;                    /* largest number of bytes on one link (network), or of one rank (host) */
-    int64_t bytes_sent;                    /* bytes that the busiest rank sends; host: as bytes_most */
+    int64_t bytes_sent;                    /* bytes that the busiest rank sends; on a host equal to bytes_most */
     int32_t bottleneck;                    /* link with the largest load, -1 = nothing moves */
     char bottleneck_name[32];
     double bottleneck_busy; /* share of `seconds` in which that link is busy: load / capacity / seconds */
@@ -45,16 +45,16 @@ typedef struct {
 
 /* Simulates. A host wants the schedule lowered for mapped memory. A network takes it as compiled, one-sided, or lowered
  * for mapped memory or hosts if the ranks that map each other's memory are of one host of the topology (a `cluster` has
- * such hosts). Anything else, or more ranks than there is room for, is TUTTI_ERR_USAGE. Cost: every part once, 32 bytes
- * a message. */
+ * such hosts). Anything else, or more ranks than there is room for, is TUTTI_ERR_USAGE. Cost: every part is read once;
+ * 32 bytes of memory for each message. */
 tutti_status tutti_simulate_schedule(const tutti_schedule *s, const tutti_topology *t, int64_t n, tutti_simulation *out,
                                      tutti_failure *err);
 
 /* Closed form of an algorithm on a star, from its paper, independent of compiled schedules. */
 typedef struct {
-    int64_t nsteps;        /* factor of latency: messages one after the other */
-    double bytes_per_link; /* factor of 1 / bandwidth */
-    double bytes_added;    /* factor of 1 / add */
+    int64_t nsteps;        /* number of messages that follow one another: the factor of the latency in `seconds` */
+    double bytes_per_link; /* bytes that the busiest link carries: the factor of 1 / bandwidth in `seconds` */
+    double bytes_added;    /* bytes that the busiest rank adds: the factor of 1 / add in `seconds` */
     double seconds;        /* time of the algorithm on the topology */
 } tutti_closed_form;
 /* Computes the closed form. algorithm: as for tutti_schedule_compile. False: there is none for that algorithm,
@@ -64,13 +64,13 @@ bool tutti_simulate_closed_form(const char *algorithm, tutti_collective collecti
 
 /* Bounds that no algorithm can beat (endpoints reduce, nothing is compressed). */
 typedef struct {
-    double latency_s;    /* network: the farthest pair, and the rounds until one rank has heard of all (L1); host: one
-                          * signal */
+    double latency_s;    /* network: the larger of the farthest pair's latency and the rounds until one rank has heard
+                          * from all (L1); host: one signal */
     double bandwidth_s;  /* network: bytes that must leave parts of a partition (L3); host: bytes through the memory */
     double compute_s;    /* network: additions (L7); host: every input read and every output written once */
     double in_network_s; /* network: bytes that must cross a cut even if switches add (L2); else 0 */
     double best_s;       /* largest of the times above, without in_network_s */
-    const char *best;    /* "latency", "bandwidth", "compute", "memory" */
+    const char *best;    /* name of the largest: "latency", "bandwidth", "compute", "memory" */
 } tutti_bounds;
 void tutti_simulate_bounds(tutti_collective collective, int32_t nranks, int64_t n, const tutti_topology *t,
                            tutti_bounds *out);
@@ -85,7 +85,7 @@ double tutti_simulate_host_latency(const tutti_topology *t, int32_t nranks);
 
 /* The load of the links under one seating. */
 typedef struct {
-    double seconds;   /* sum over stages of the fullest link's bytes / its rate */
+    double seconds;   /* sum over stages of the time of the fullest link (its bytes / its rate) */
     int32_t messages; /* largest number of messages of one stage on one link between switches (on any link, if there are
                        * no switches) */
 } tutti_map_load;
@@ -101,7 +101,7 @@ typedef struct {
     double lower_s;    /* lower bound of seconds: in each stage, the larger of the busiest rank's bytes over the fastest
                         * seat's links, and the largest message over one of them */
     int32_t *seat;     /* seats after the search; nranks entries, released by tutti_mapping_release */
-    int64_t naccepted; /* swaps that were kept */
+    int64_t naccepted; /* number of swaps that the search kept */
 } tutti_mapping;
 
 /* Maps the ranks for n elements. nswaps: number of swaps that are tried. The search begins with the topology's own

@@ -25,10 +25,10 @@ typedef struct {
     int32_t nranks, nstages;
     int32_t nseen;     /* number of parts that were collected, those of ranks 0 ..; the parts of all other ranks are the
                     * same, with peers and slices moved on */
-    bool by_bits;      /* ranks are moved on by an xor with the distance, not by a sum */
+    bool by_bits;      /* parts of other ranks follow by an xor of all ranks with the distance, not by a sum */
     int64_t unit;      /* number of elements at which all slices of collected parts, and their paths, are whole; 0: that
                    * number is too large */
-    int32_t npaths;    /* number of flows of a message */
+    int32_t npaths;    /* number of flows into which a message is cut */
     tutti_flow *flows; /* flows, sorted by stage */
     int64_t nflows, room;
     tutti_work *work; /* work of each rank in each stage: [stage * nseen + rank] */
@@ -41,10 +41,10 @@ typedef struct {
  * returns. */
 void tutti_traffic_collect(const tutti_schedule *s, const tutti_topology *t, int64_t n, int32_t nseen,
                            tutti_traffic *out);
-/* Returns how many ranks, from 0 on, tell what all ranks do if all slices are of one size: those of a host, or one, for
- * a schedule whose row rotates; else all. */
+/* Returns n such that the parts of ranks 0 .. n - 1 determine those of all ranks, if all slices have one size. For an
+ * algorithm that rotates, n is 1 or the number of ranks of a host; else n is the number of ranks. */
 int32_t tutti_traffic_alike(const tutti_schedule *s);
-/* Returns the rank that is to rank `way * nseen` what r is to rank 0. */
+/* Returns the rank that corresponds to r when rank `way * nseen` takes the place of rank 0. */
 static inline int32_t tutti_traffic_further(const tutti_traffic *traffic, int32_t r, int64_t way)
 {
     const int64_t by = way * traffic->nseen;
@@ -58,8 +58,9 @@ tutti_status tutti_simulate_fits(const tutti_schedule_header *head, const tutti_
 /* Flows that start together and have max-min fair shares of the links. */
 typedef struct {
     double end_s;                           /* time at which the last flow ends */
-    double most_latency_s, least_latency_s; /* latencies of the flows' routes */
-    int32_t fan_in;                         /* fan_in of the stage, as in tutti_simulation */
+    double most_latency_s, least_latency_s; /* longest and shortest latency among the flows' routes */
+    int32_t fan_in;                         /* largest number of ranks that send to one host in the stage, as in
+                                             * tutti_simulation */
 } tutti_filled;
 /* Computes the times of flows that start together; adds their bytes to load[link]. */
 tutti_filled tutti_rounds_fill(const tutti_topology *t, const tutti_fabric *net, const tutti_flow *flows,
@@ -68,13 +69,13 @@ tutti_filled tutti_rounds_fill(const tutti_topology *t, const tutti_fabric *net,
 /* Stages that move the same bytes, or whose flows are the same for ranks moved on by a distance, are solved once
  * (stages.c). */
 typedef struct {
-    int64_t begin, end; /* range of flows of the first stage of this kind */
+    int64_t begin, end; /* range of the array `flows` with the flows of the first stage of this kind */
     int32_t times;      /* number of stages of this kind */
     tutti_filled filled;
     double *load; /* bytes of one such stage on each link; NULL: not needed */
 } tutti_stage_kind;
 typedef struct {
-    int32_t *kind; /* for each stage: its kind; -1: nothing moves in it */
+    int32_t *kind; /* for each stage: number of its kind; -1: nothing moves in it */
     tutti_stage_kind *kinds;
     int32_t nkinds;
 } tutti_stages;
@@ -92,8 +93,8 @@ typedef struct {
 } tutti_stage_work;
 tutti_stage_work tutti_stage_work_of(const tutti_traffic *traffic, int32_t stage);
 
-/* The parts of a lower bound, which grow differently with the vector. The bound lower_s is the largest of three: the
- * first part, wait + link, and work. */
+/* The parts of a lower bound, which grow differently with the vector. The bound lower_s is the largest of three times:
+ * least, wait + link, and work. */
 typedef struct {
     double least_s, wait_s, link_s, work_s;
     struct tutti_token_buckets *buckets; /* owned by the caller; NULL: links are not shaped. The times beside this field

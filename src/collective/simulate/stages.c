@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stages.c: finds which stages of a schedule move the same bytes between the same ranks. The shares of their links are
- * then computed only once: the 2(p - 1) stages of a ring count as one. Where the parts of some ranks stand for all,
- * each kind's flows are laid out for all ranks when it is solved.
+ * then computed only once: the 2(p - 1) stages of a ring count as one. If only the parts of some ranks were collected,
+ * each kind's flows are written out for all ranks when its times are computed.
  *
  * The number of ranks that send to one host at a time is counted here. If the topology has an incast, those ports are
  * slower in that stage.
@@ -15,7 +15,8 @@
 #include "../../base/arena.h"
 #include "simulate_impl.h"
 
-enum { MOST_TOGETHER = 8 << 20 }; /* most flows of one stage: a second or two, and a GiB */
+/* most flows whose shares are computed together: they take a second or two, and a GiB of memory */
+enum { MOST_TOGETHER = 8 << 20 };
 
 /* Data that all stages share. */
 typedef struct {
@@ -49,7 +50,8 @@ static uint64_t hash_of(const tutti_flow *flows, int64_t n)
     return h;
 }
 
-/* Fills in kind and kinds, in the order of the first stage of each. slots: a hash table of kinds, -1 = free. */
+/* Numbers the kinds of stages in the order of their first stages, and sets the kind of each stage. slots: a hash table
+ * of kinds, -1 = free. */
 static void find_kinds(const tutti_traffic *traffic, tutti_stages *out)
 {
     size_t room = 16;
@@ -80,7 +82,8 @@ static void find_kinds(const tutti_traffic *traffic, tutti_stages *out)
     free(slots);
 }
 
-/* Lays out the flows of a kind between all ranks. NULL: the traffic has them. */
+/* Writes the flows of a kind between all ranks, where the traffic has those of some ranks only. NULL: the traffic has
+ * all of them. */
 static tutti_flow *lay_out(const tutti_traffic *traffic, const tutti_stage_kind *k, int64_t *n)
 {
     const int64_t seen = k->end - k->begin, ways = traffic->nranks / traffic->nseen;
@@ -97,8 +100,8 @@ static tutti_flow *lay_out(const tutti_traffic *traffic, const tutti_stage_kind 
     return flows;
 }
 
-/* Returns true if, on a star where some ranks stand for all, each rank sends and gets equally many flows of one
- * size. */
+/* Returns true if, on a star and with the parts of only some ranks collected, each rank sends and gets equally many
+ * flows of one size. */
 static bool is_even(const tutti_traffic *traffic, const tutti_topology *t, const tutti_stage_kind *k)
 {
     const int64_t n = k->end - k->begin, each = n / traffic->nseen;
@@ -117,13 +120,14 @@ static bool is_even(const tutti_traffic *traffic, const tutti_topology *t, const
 
 /* ---- several senders to one host ---- */
 
-/* Counts the ranks that have a flow to each place. Flows of a rank are consecutive. */
+/* Counts, for each place, the ranks that have a flow to it. Flows of one rank follow each other. */
 typedef struct {
-    int32_t *of, *last; /* for each place: number of senders; 1 + the last sender */
+    int32_t *of, *last; /* for each place. of: number of ranks that send to it; last: 1 + the sender that was counted
+                         * last */
     int32_t most;
 } senders;
 
-/* at = -1: the flow does not count. */
+/* Counts rank src as a sender to place `at`, once; at = -1: the flow does not count. */
 static void count_sender(senders *s, int32_t at, int32_t src)
 {
     if (at < 0 || s->last[at] == src + 1) return;
@@ -154,7 +158,7 @@ static int32_t fan_in_of(const ground *g, const tutti_flow *flows, int64_t n)
     return s.most;
 }
 
-/* Returns the network with the slower ports of several senders; the caller frees its links. */
+/* Returns a copy of the network in which ports with several senders are slower; the caller frees its links. */
 static tutti_fabric with_incast(const ground *g, const tutti_flow *flows, int64_t n)
 {
     tutti_fabric out = *g->net;
@@ -173,8 +177,8 @@ static tutti_fabric with_incast(const ground *g, const tutti_flow *flows, int64_
     return out;
 }
 
-/* Returns the most senders to one rank. If some ranks stand for all, a rank has as many senders as there are pairs that
- * end at it or at ranks moved on by whole distances. */
+/* Returns the most senders to one rank. If ranks 0 .. nseen - 1 represent all ranks, a rank has as many senders as
+ * there are pairs that end at a rank with the same number modulo nseen. */
 static int32_t most_pairs(const tutti_traffic *traffic, const tutti_stage_kind *k)
 {
     int32_t most = 0, *n = tutti_alloc((size_t)traffic->nseen * sizeof *n);
@@ -224,7 +228,7 @@ static tutti_filled fill(const ground *g, const tutti_flow *flows, int64_t n, do
     return out;
 }
 
-/* own: bytes on each link. */
+/* Computes the times of one kind of stage. own: gets its bytes on each link. */
 static tutti_status solve(const ground *g, tutti_stage_kind *k, double *own, tutti_failure *err)
 {
     const tutti_traffic *traffic = g->traffic;

@@ -4,8 +4,8 @@
  * Costs of local work. Network: a reduce of k inputs adds k - 1 times its bytes; a copy counts as one addition. Host:
  * every byte read or written counts. k inputs and m outputs are (k + m) times the bytes in one pass, because that is
  * what a core does; copies have a rate of their own, and so have inputs in other ranks' memory. Network: when a step
- * reads or writes memory of another rank of its host, the bytes go the way of a message between the two, which for a
- * copy is all its work; a signal is a message of no bytes. */
+ * reads or writes memory of another rank of its host, the bytes take the route of a message between the two ranks. A
+ * copy costs nothing else. A signal is a message of no bytes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,7 +169,8 @@ static void unit_grow(const tutti_part *part, tutti_traffic *out)
     int32_t last = 0;
     for (int32_t i = 0; i < part->nslices && out->unit; i++) {
         const int32_t of = part->slices[i].of;
-        if (of == last) continue; /* most slices of a part have the same denominator */
+        /* skips a denominator that was handled just before: most slices of a part have the same */
+        if (of == last) continue;
         last = of;
         out->unit = out->unit / common_divisor(out->unit, of) * of;
         if (out->unit >> MOST_BITS) out->unit = 0;
@@ -202,7 +203,7 @@ void tutti_traffic_collect(const tutti_schedule *s, const tutti_topology *t, int
     flows_sort(out);
 }
 
-/* Returns q if hosts have q consecutive ranks each, else the number of ranks. */
+/* Returns q if every host has q consecutive ranks, else the number of ranks. */
 static int32_t ranks_a_host(const tutti_schedule_header *head)
 {
     int32_t q = 0;

@@ -32,7 +32,7 @@ typedef struct {
     tutti_part part;
     const tutti_device *device;
     tutti_region *in[MOST_INPUTS], *out;
-    int nin, streams_in; /* most inputs of one rank; inputs of all ranks together */
+    int nin, streams_in; /* nin: most inputs that one rank has; streams_in: inputs of all ranks together */
     tutti_exchange *x;
 } bench;
 
@@ -90,7 +90,7 @@ static tutti_status bind(bench *b, tutti_failure *err)
 {
     tutti_place places[MOST_INPUTS];
     tutti_status st = TUTTI_OK;
-    /* a rank of an all-to-all holds one row and one column of blocks */
+    /* elements that a rank stores: in an all-to-all one row and one column of blocks */
     int64_t held = is_matrix(b) ? b->n / b->nranks + b->nranks : b->n;
     size_t bytes = (size_t)(held + 1) * sizeof(float);
     for (int k = 0; k < b->nin && !st; k++) {
@@ -135,7 +135,7 @@ static void give_back(const bench *b, tutti_region *region, float *lent, bool ch
     b->device->give_back(b->device, own_memory(b, region), lent, tutti_region_bytes(region, b->rank), changed);
 }
 
-/* --- checking: whole numbers, so that the sums are exact --- */
+/* --- checking results: the values are whole numbers, so that the sums are exact --- */
 
 static float leaf_value(int leaf, int64_t i, int e)
 {
@@ -224,9 +224,9 @@ static tutti_status check(bench *b, long long *wrong, tutti_failure *err)
 
 /* --- timing --- */
 
-/* Returns where stream k of the bound lies. A sum over ranks reads this rank's share of each rank's vector, as the
- * exchange does. A stream that only moves, or whose rank is on another host, takes the shares of this rank's own vector
- * in turn. */
+/* Returns the memory of stream k of the bound's loop. For a sum over ranks it is this rank's share of another rank's
+ * vector, as in the exchange. For a stream that only moves bytes, or whose rank is on another host, it is a share of
+ * this rank's own vector. */
 static float *stream_at(const bench *b, tutti_region *region, int k, bool everybodys)
 {
     const int64_t share = b->n / b->nranks;
@@ -266,7 +266,7 @@ static void run_bound(const bench *b, bool stream)
 
 typedef enum { RUN_EXCHANGE, RUN_BOUND, RUN_STREAMING_BOUND, NRUNS } run_kind;
 
-/* Measures seconds an iteration, of the slowest rank. */
+/* Measures the seconds of one iteration on the slowest rank. */
 static tutti_status time_round(bench *b, run_kind kind, long iterations, double *seconds, tutti_failure *err)
 {
     tutti_status st = tutti_group_barrier(b->group, "bench round", err);
@@ -291,7 +291,7 @@ static double median(double *values, int n)
     return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-/* Finds the iterations of a round; every rank computes it from the same gathered figure. */
+/* Finds how many iterations make a round. Every rank computes this number from the same gathered time. */
 static tutti_status calibrate(bench *b, run_kind kind, long *iterations, tutti_failure *err)
 {
     double seconds;
@@ -328,7 +328,8 @@ tutti_status tutti_bench_exchange(tutti_group *group, const tutti_bench_case *wh
                .nranks = tutti_group_nranks(group)};
     tutti_bench_result result = {.wrong = -1};
     b.n = what->bytes / (long long)sizeof(float);
-    if (is_matrix(&b)) b.n *= b.nranks; /* the case gives the bytes of one rank's row of blocks */
+    /* `bytes` of the case are those of one rank's row of blocks, so the vector has nranks times as many */
+    if (is_matrix(&b)) b.n *= b.nranks;
     if (what->collective == TUTTI_BARRIER) b.n = 0;
     tutti_status st = make_schedule(&b, result.algorithm, err);
     if (!st) st = bind(&b, err);

@@ -13,15 +13,16 @@ typedef struct {
     long long bytes; /* bytes of the whole vector; rounded to a multiple of 4 */
     long iterations; /* number of invocations in all; 0 = about a quarter of a second */
     bool check, in_place;
-    const tutti_device *device; /* device whose memory is exchanged; NULL: the host's */
+    const tutti_device *device; /* device whose memory is exchanged; NULL: the host's memory is */
 } tutti_bench_case;
 
 typedef struct {
     char algorithm[TUTTI_ALGORITHM_TEXT];
-    double seconds;       /* median over rounds of the slowest rank's mean */
+    double seconds;       /* time of an invocation: the slowest rank's mean in each round, then the median over
+                           * rounds */
     double bound_seconds; /* time of a loop with the same reads and writes on the same kind of memory, run in turn with
                            * the exchange */
-    long long wrong;      /* wrong elements of all ranks together; -1 = not checked */
+    long long wrong;      /* number of wrong elements on all ranks; -1 = results were not checked */
     long long copies;     /* bytes that rank 0's part copies only in order to be sent, on either side */
 } tutti_bench_result;
 

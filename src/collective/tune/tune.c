@@ -16,7 +16,8 @@
 
 enum { SMALL_BYTES = 1 << 18, LEAST_LARGE_BYTES = 1 << 25 };
 
-/* Simulates the schedule with the figures so far; all time but latency is traffic / rate. */
+/* Simulates the schedule with the figures that are fitted so far; all time but the latency is bytes divided by a
+ * rate. */
 static tutti_status simulate_case(const tutti_tune_case *c, const tutti_topology *t, tutti_simulation *out,
                                   tutti_failure *err)
 {
@@ -28,7 +29,7 @@ static tutti_status simulate_case(const tutti_tune_case *c, const tutti_topology
     return st;
 }
 
-/* Rounds to three digits, because more would look as if they were known. */
+/* Rounds to three digits, because further digits are not reproducible. */
 static double rounded(double v)
 {
     char text[32];
@@ -36,8 +37,8 @@ static double rounded(double v)
     return strtod(text, NULL);
 }
 
-/* Fits a rate. The time of `case` with this figure infinitely fast is the part that the figure does not explain; the
- * rest is proportional to 1 / figure. */
+/* Fits one rate figure. A simulation with this figure infinitely fast gives the part of the time that other figures
+ * explain; the rest of the measured time is proportional to 1 / figure. */
 static tutti_status rate_fit(const tutti_tune_case *c, tutti_figure figure, const tutti_topology *t, double *value,
                              tutti_failure *err)
 {
@@ -45,7 +46,7 @@ static tutti_status rate_fit(const tutti_tune_case *c, tutti_figure figure, cons
     tutti_topology other = *t;
     other.figure[figure] = 1e18;
     tutti_status st = simulate_case(c, &other, &without, err);
-    other.figure[figure] = 1e8; /* rate so low that no other figure counts */
+    other.figure[figure] = 1e8; /* a rate so low that the other figures hardly change the time */
     if (!st) st = simulate_case(c, &other, &slow, err);
     double share = figure == TUTTI_FIGURE_BANDWIDTH ? slow.local_s : slow.local_s - without.local_s;
     double rest = figure == TUTTI_FIGURE_BANDWIDTH ? without.latency_s : without.seconds;
@@ -93,7 +94,7 @@ tutti_status tutti_tune_host(tutti_topology *t, tutti_tune_case cases[TUTTI_NTUN
     const int64_t large = tutti_tune_large_bytes(t->figure[TUTTI_FIGURE_CACHE], all, tutti_memory_left());
     const struct {
         tutti_figure figure;
-        const char *algorithm; /* NULL: one core alone */
+        const char *algorithm; /* algorithm of the exchange that is timed; NULL: one core alone works */
         tutti_collective collective;
         int nranks;
         int64_t nbytes;

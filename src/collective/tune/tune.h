@@ -17,7 +17,7 @@ typedef struct {
     tutti_collective collective;
     int nranks;
     int64_t n;         /* number of elements */
-    double measured_s; /* time of an invocation */
+    double measured_s; /* measured seconds of an invocation */
     double value;      /* the fitted figure */
 } tutti_tune_case;
 
@@ -30,7 +30,7 @@ int64_t tutti_tune_large_bytes(double cache_bytes, int nranks, int64_t left);
  * keeps its value, and its case has n = 0. */
 tutti_status tutti_tune_host(tutti_topology *t, tutti_tune_case cases[TUTTI_NTUNE_CASES], tutti_failure *err);
 
-/* The model beside this machine on one case: any algorithm, rank count and size. */
+/* Measured and simulated time of one case: any algorithm, rank count and size. */
 typedef struct {
     const char *algorithm;
     int nranks;
@@ -38,7 +38,7 @@ typedef struct {
     double predicted_s, measured_s;
 } tutti_tune_check;
 /* Measures allreduce by every algorithm at 2 and 4 ranks and sizes from 4 bytes to 16 MiB; leaves out rows that an
- * algorithm cannot serve. *nrows becomes the number of rows filled in, at most max. Takes two or three seconds a
+ * algorithm cannot serve. *nrows becomes the number of rows filled in, at most max. Takes two or three seconds for each
  * row. */
 tutti_status tutti_tune_compare(const tutti_topology *t, tutti_tune_check *rows, int max, int *nrows,
                                 tutti_failure *err);

@@ -4,8 +4,9 @@
  * says nothing about the machine.
  *
  * With `touch`, a rank rewrites its input before each invocation, as kernels do. Of that time only the excess over
- * private memory counts: lines that other cores have read must be fetched back (here 1.3 GB/s against 70), and a step
- * pays for it wherever it happens. Inputs are zeros, so sums of sums stay finite however often they are repeated. */
+ * private memory counts: lines that other cores have read must be fetched back (measured once: 1.3 GB/s instead of 70
+ * GB/s), and a training step pays for that wherever it happens. Inputs are zeros, so sums of sums stay finite however
+ * often they are repeated. */
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -43,7 +44,8 @@ static tutti_status block_run(rank_run *r, int invocations, double *seconds)
     float *own = tutti_region_base(r->region, tutti_group_rank(r->group));
     double start = tutti_clock_s();
     for (int i = 0; i < invocations && !st; i++) {
-        if (r->touch) tutti_elementwise_copy(&own, 1, r->zeros, r->n, false); /* memset might bypass the caches */
+        /* copies zeros instead of calling memset, which might bypass the caches */
+        if (r->touch) tutti_elementwise_copy(&own, 1, r->zeros, r->n, false);
         tutti_exchange_start(r->exchange, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
         st = tutti_exchange_wait(r->exchange, &r->err);
     }
@@ -51,7 +53,7 @@ static tutti_status block_run(rank_run *r, int invocations, double *seconds)
     return st;
 }
 
-/* Finds how many invocations fill a block: rank 0 measures a few and tells the others. */
+/* Finds how many invocations fill a block: rank 0 measures a few and passes the number on. */
 static tutti_status invocations_find(rank_run *r)
 {
     double seconds = 0;
@@ -87,7 +89,7 @@ static void *rank_main(void *arg)
     return NULL;
 }
 
-/* Runs all ranks as threads. runs: nranks entries, filled in with what each rank does. */
+/* Runs all ranks as threads. runs: nranks entries, in which this function writes each thread's arguments. */
 static tutti_status ranks_run(rank_run *runs, int nranks, double *seconds, tutti_failure *err)
 {
     tutti_group **groups = tutti_alloc((size_t)nranks * sizeof(tutti_group *));

@@ -34,7 +34,8 @@ static double host_traffic(tutti_collective c, int32_t p, double bytes)
     case TUTTI_REDUCE_SCATTER: return (p + 1) * bytes;
     case TUTTI_ALL_GATHER: return p * bytes;
     case TUTTI_GATHER: return 2.0 * (p - 1) / p * bytes;
-    case TUTTI_BROADCAST: return p * bytes; /* in place: one rank reads, p - 1 ranks write */
+    /* in place, the root has its output already: one rank reads the vector, p - 1 ranks write it */
+    case TUTTI_BROADCAST: return p * bytes;
     case TUTTI_REDUCE: return (p + 1) * bytes;
     case TUTTI_ALL_TO_ALL: return 2 * bytes;
     case TUTTI_BARRIER:

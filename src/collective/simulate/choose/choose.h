@@ -19,12 +19,12 @@
 
 typedef struct {
     const char *name, *summary;
-    const char *rows[4]; /* names of the rows; ends with NULL; none = all rows. A row with parameters stands for these
-                          * parameters only */
+    const char *rows[4]; /* names of the rows; ends with NULL; none = all rows. A name with parameters allows the row
+                          * with these parameters only */
     int32_t most_fan_in; /* refuses algorithms by which more ranks than this send to one rank of another host at a time;
                           * 0 = any */
-    bool is_brief; /* tutti_choose_sizes leaves out rows that are bound to a topology, schedules of very many messages
-                    * at a time, and bounds */
+    bool is_brief; /* true: tutti_choose_sizes leaves out rows that are bound to a topology, schedules of very many
+                    * messages at a time, and bounds */
 } tutti_policy;
 int tutti_policy_count(void);
 const tutti_policy *tutti_policy_at(int i); /* policy 0 is "fastest", which takes all rows */
@@ -32,28 +32,28 @@ const tutti_policy *tutti_policy_at(int i); /* policy 0 is "fastest", which take
 enum { TUTTI_MAX_CANDIDATES = 96 };
 
 typedef struct {
-    char algorithm[TUTTI_ALGORITHM_TEXT]; /* text with all parameters; if it cannot be compiled, the text that was asked
-                                           * for */
+    char algorithm[TUTTI_ALGORITHM_TEXT]; /* the candidate's name with all parameters; if it cannot be compiled, the
+                                           * name that was asked for */
     bool can;                             /* the algorithm can serve; false: `refusal` says why */
     bool skipped;                         /* the algorithm can serve, but its schedule has too many steps */
     tutti_simulation sim;
-    tutti_closed_form form; /* `seconds` is 0 if there is no closed form */
+    tutti_closed_form form; /* the closed form of the algorithm; its `seconds` is 0 if there is none */
     char refusal[200];
 } tutti_candidate;
 
 typedef struct {
-    tutti_candidate candidates[TUTTI_MAX_CANDIDATES]; /* in table order; of a row, initial parameters first, then the
-                                                       * variants */
+    tutti_candidate candidates[TUTTI_MAX_CANDIDATES]; /* candidates in the order of the table; a row's initial
+                                                       * parameters come first, then its variants */
     int ncandidates;
     int best; /* index of the fastest candidate; -1: no candidate can serve */
     tutti_bounds bounds;
 } tutti_choice;
 
-/* Returns true if candidate i takes the time of the best candidate, within a thousandth; so it does for the best
+/* Returns true if candidate i takes the time of the best candidate, within a thousandth; also for the best candidate
  * itself. Returns false if no candidate can serve. */
 bool tutti_choice_ties(const tutti_choice *choice, int i);
 
-enum { TUTTI_CHOOSE_STEPS = 16 << 20 }; /* steps that take a second or so for each schedule */
+enum { TUTTI_CHOOSE_STEPS = 16 << 20 }; /* most steps of a schedule that is simulated: some seconds' work */
 /* Chooses for n elements by the policy "fastest", from schedules of at most TUTTI_CHOOSE_STEPS steps. Cost: simulates
  * every schedule once; direct has ranks^2 messages. */
 void tutti_choose_algorithm(const tutti_compile_request *request, int64_t n, const tutti_topology *t,
@@ -71,9 +71,9 @@ void tutti_choose_sizes(const tutti_policy *policy, const tutti_compile_request 
 
 /* Ranges of sizes, each with its best algorithm. */
 typedef struct {
-    int64_t first, last; /* numbers of elements */
+    int64_t first, last; /* the range of sizes, in elements of the vector */
     char algorithm[TUTTI_ALGORITHM_TEXT];
-    double first_s, last_s; /* predicted seconds at both ends */
+    double first_s, last_s; /* predicted seconds at the range's first and last size */
 } tutti_range;
 enum { TUTTI_MAX_RANGES = 64 };
 typedef struct {
@@ -82,8 +82,8 @@ typedef struct {
     char skipped[400]; /* algorithms that have too many steps; "" = none */
 } tutti_ranges;
 /* Finds the best algorithm for each size of 1 element to `most`. Borders are exact within 1/256; a range is found if it
- * holds a power of 4 or borders on a range that does. Cost: about 20 simulations of each schedule, and ten a border.
- * TUTTI_ERR_USAGE: no algorithm can do this. */
+ * holds a power of 4 or borders on a range that does. Cost: about 20 simulations of each schedule, and ten for each
+ * border. TUTTI_ERR_USAGE: no algorithm can do this. */
 tutti_status tutti_choose_ranges(const tutti_policy *policy, int64_t most_steps, const tutti_compile_request *request,
                                  int64_t most, const tutti_topology *t, tutti_ranges *out, tutti_failure *err);
 
@@ -92,7 +92,7 @@ tutti_status tutti_choose_ranges(const tutti_policy *policy, int64_t most_steps,
  * unless the figure says so. bench/mapping/NOTES.md has derivations and sources. Threads: shared. */
 
 typedef enum {
-    TUTTI_LIMIT_NONE,    /* the limit says nothing for this collective and topology; `where` says why */
+    TUTTI_LIMIT_NONE,    /* there is no such limit for this collective and topology; `where` says why */
     TUTTI_LIMIT_BOUND,   /* no schedule is faster; perhaps no schedule reaches it */
     TUTTI_LIMIT_EXACT,   /* no schedule is faster, and for large vectors some schedules come arbitrarily close */
     TUTTI_LIMIT_REACHED, /* the time of some schedule; others may be faster */
@@ -113,7 +113,7 @@ typedef struct {
 void tutti_simulate_limits(tutti_collective collective, int32_t nranks, int64_t n, const tutti_topology *t,
                            tutti_limit out[TUTTI_NLIMITS]);
 
-/* The figures that the chooser needs, for networks only: seconds of L1, L2, L3 and L7 for a root of 0. */
+/* Return four of the limits for the chooser, for networks only: seconds of L1, L2, L3 and L7 for root 0. */
 double tutti_limit_latency(const tutti_cuts *cuts, const tutti_topology *t);
 double tutti_limit_in_network(const tutti_cuts *cuts, tutti_collective c, double bytes, tutti_limit *out);
 double tutti_limit_partition(const tutti_cuts *cuts, const tutti_topology *t, tutti_collective c, double bytes,
@@ -123,7 +123,7 @@ double tutti_limit_work(tutti_collective c, int32_t nranks, double bytes, const 
 /* Writes "0-3,7" for the ranks of a side (which = 1) or of a part; cut short with "..." if there is no room. */
 void tutti_limit_ranks(int32_t nranks, const int32_t *part, int32_t which, char *out, size_t room);
 
-/* The candidates of a choice (choose.h), each timed by several engines. Threads: shared. */
+/* Every candidate of a choice (choose.h), timed by several engines. Threads: shared. */
 
 enum { TUTTI_MAX_ENGINES = 8 };
 

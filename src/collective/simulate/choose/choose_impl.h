@@ -8,10 +8,10 @@
 
 typedef struct {
     char algorithm[TUTTI_ALGORITHM_TEXT];
-    tutti_schedule *compiled, *lowered; /* NULL: the schedule cannot be made, or has too many steps */
+    tutti_schedule *compiled, *lowered; /* the contender's schedule; NULL: it cannot be made, or has too many steps */
     int64_t nsteps;                     /* estimated number of steps of all ranks */
     bool too_many;
-    int32_t most_fan_in; /* limit of the policy */
+    int32_t most_fan_in; /* the policy's limit of ranks that send to one rank at a time */
     char refusal[200];
 } tutti_contender;
 

@@ -16,11 +16,11 @@ typedef struct {
 
 typedef struct {
     int64_t n;
-    int winner; /* index of the fastest contender; -1 = no contender can */
+    int winner; /* index of the fastest contender at this size; -1 = none can serve */
     double seconds[TUTTI_MAX_CANDIDATES];
 } probe;
 
-/* near: contenders that compete, NULL = all. */
+/* Times the contenders at n elements. near: marks the contenders that are timed; NULL = all. */
 static probe probe_at(const search *s, int64_t n, const bool *near)
 {
     probe p = {.n = n, .winner = -1};
@@ -58,13 +58,14 @@ static void contenders_near(const probe *a, const probe *b, int n, bool *near)
                   (a->seconds[i] < 1.5 * a->seconds[a->winner] || b->seconds[i] < 1.5 * b->seconds[b->winner]);
 }
 
-/* Finds every change of the winner between two sizes at which all contenders were probed. a's range is still open. */
+/* Finds every change of the winner between the sizes of `a` and `end`, at which all contenders were timed. The range of
+ * a's winner is still open. */
 static void refine(search *s, probe a, const probe *end)
 {
     bool near[TUTTI_MAX_CANDIDATES];
     contenders_near(&a, end, s->all->n, near);
     while (a.winner != end->winner) {
-        probe lo = a, hi = *end; /* at lo the winner is that of a, at hi another contender */
+        probe lo = a, hi = *end; /* at lo the winner is that of `a`, at hi another contender */
         while (hi.n - lo.n > 1 && hi.n - lo.n > lo.n / 256) {
             probe middle = probe_at(s, lo.n + (hi.n - lo.n) / 2, near);
             if (middle.winner == a.winner)

@@ -17,7 +17,8 @@
 #include "tutti/compile.h"
 
 typedef struct {
-    double nsteps, bytes, added; /* bytes and added are factors of the vector */
+    double nsteps, bytes, added; /* nsteps: messages one after the other; bytes on a rank's link, and bytes that a rank
+                                  * adds, as factors of the vector's bytes */
     double nmessages;            /* number of messages that one rank handles in all */
 } cost;
 
@@ -42,10 +43,11 @@ static bool cost_direct(tutti_collective c, int32_t p, const int32_t *param, cos
     case TUTTI_BROADCAST: *out = plus(gather, gather); return true;
     case TUTTI_REDUCE_SCATTER: *out = reduce; return true;
     case TUTTI_ALL_GATHER:
-    case TUTTI_GATHER: *out = gather; return true; /* the root's link receives what an all-gather sends */
+    /* the root's link receives as many bytes as any rank receives in an all-gather */
+    case TUTTI_GATHER: *out = gather; return true;
     case TUTTI_ALL_TO_ALL:
         *out = (cost){1, most_of(p) / p, 1.0 / p / p, p - 1};
-        return true; /* a rank's own block is copied */
+        return true; /* `added` counts a rank's copy of its own block */
     case TUTTI_BARRIER: *out = (cost){1, 0, 0, p - 1}; return true;
     default: return false;
     }
@@ -62,11 +64,12 @@ static bool cost_parameter_servers(tutti_collective c, int32_t p, const int32_t 
 static bool cost_one_shot(tutti_collective c, int32_t p, const int32_t *param, cost *out)
 {
     (void)param;
-    *out = (cost){1, p - 1, p, p - 1}; /* the additions, and the copy into scratch */
+    *out = (cost){1, p - 1, p, p - 1}; /* added: p - 1 additions, and the copy into scratch */
     return c == TUTTI_ALLREDUCE;
 }
 
-/* Costs as direct; the copies are the input's other slices, and the own sum in scratch and in the output. */
+/* Costs as much as direct, except that `added` also counts copies: of the input's other slices, and of the own sum into
+ * scratch and output. */
 static bool cost_two_shot(tutti_collective c, int32_t p, const int32_t *param, cost *out)
 {
     (void)param;
@@ -86,15 +89,15 @@ static bool cost_halving_doubling(tutti_collective c, int32_t p, const int32_t *
 {
     (void)param;
     cost reduce = {log2(p), most_of(p), most_of(p), log2(p)}, gather = {log2(p), most_of(p), 0, log2(p)};
-    /* a reduce-scatter alone brings its blocks to their owners from the bit-reversed ranks; nothing moves below 4
-     * ranks */
+    /* a reduce-scatter alone has one more message, from the rank that holds a block (its bits reversed) to the owner;
+     * below 4 ranks both are the same rank */
     cost home = p > 2 ? (cost){1, 1.0 / p, 0, 1} : (cost){0, 0, 0, 0};
     *out = c == TUTTI_ALLREDUCE ? plus(reduce, gather) : c == TUTTI_REDUCE_SCATTER ? plus(reduce, home) : gather;
     return c <= TUTTI_ALL_GATHER && !(p & (p - 1));
 }
 
-/* A ring over n ranks: sums a range (a part of the vector) so that each member gets its slice; brings all slices to all
- * members. */
+/* Return the cost of a ring over n ranks that sums a range (a part of the vector) so that each member has the sum of
+ * its slice; and of a ring that sends all slices to all members. */
 static cost ring_scatter(int32_t n, double range)
 {
     return (cost){n - 1, most_of(n) * range, most_of(n) * range, n - 1};
@@ -141,7 +144,8 @@ static bool cost_split_rail(tutti_collective c, int32_t p, const int32_t *param,
     cost reduce = plus(ring_scatter(k, 1), ring_scatter(ngroups, 1.0 / k));
     cost gather = plus(ring_gather(k, 1), ring_gather(ngroups, 1.0 / k));
     *out = c == TUTTI_ALLREDUCE ? plus(reduce, gather) : c == TUTTI_REDUCE_SCATTER ? reduce : gather;
-    /* a share of the group consists of ngroups slices */
+    /* in a reduce-scatter or all-gather alone a member's share of the group is ngroups separate slices, each of them a
+     * message */
     if (c != TUTTI_ALLREDUCE) out->nmessages += (k - 1) * (ngroups - 1);
     return c <= TUTTI_ALL_GATHER;
 }
@@ -160,8 +164,8 @@ static bool cost_swing(tutti_collective c, int32_t p, const int32_t *param, cost
     return c == TUTTI_ALLREDUCE && cost_halving_doubling(c, p, param, out);
 }
 
-/* Up: in stage s the blocks of more than 2^s ranks halve; a block of 2^s takes the slices of the next smaller one, of
- * 2^g, whose ranks each send 2^(s - g) messages. Down: the same without sums. */
+/* Up: in stage s the blocks of more than 2^s ranks halve, and a block of 2^s ranks receives the slices of the next
+ * smaller block, of 2^g ranks, each of which sends 2^(s - g) messages. Down: the same without sums. */
 static bool cost_binary_blocks(tutti_collective c, int32_t p, const int32_t *param, cost *out)
 {
     (void)param;
@@ -180,18 +184,18 @@ static bool cost_binary_blocks(tutti_collective c, int32_t p, const int32_t *par
     return c == TUTTI_ALLREDUCE;
 }
 
-/* Returns the messages of a step that moves `count` slices: a run may pass the last slice, and may be cut where sums
- * end (0: nowhere). */
+/* Returns the number of messages of a step that moves `count` slices. A run that wraps around the last slice is two
+ * messages; cut > 0: the sums end within the run, which costs one more. */
 static int32_t runs_of(int32_t count, int32_t cut)
 {
     return cut ? 2 + (count > 2) : 1 + (count > 1);
 }
 
 /* In the round of bit s a rank sends runs of up to 2^s blocks. The first block of a run is one message; the rest of the
- * run is one message, or two if it passes rank p. */
+ * run is one message, or two if it wraps around after rank p - 1. */
 static cost bruck_blocks(int32_t p)
 {
-    cost out = {0, 0, 1.0 / p / p, 0}; /* the own block is copied */
+    cost out = {0, 0, 1.0 / p / p, 0}; /* `added` counts the copy of the own block */
     for (int32_t step = 1; step < p; step *= 2) {
         out.nsteps++;
         for (int32_t h = 0; h + step < p; h += 2 * step) {
@@ -222,7 +226,8 @@ static bool cost_bruck(tutti_collective c, int32_t p, const int32_t *param, cost
     return c <= TUTTI_ALL_GATHER || c == TUTTI_ALL_TO_ALL;
 }
 
-/* Whole vectors in each step; a rank that folds its input costs a step before and after. The first sum is a copy. */
+/* Every step sends whole vectors. If p is no power of two, a step before and a step after serve the extra ranks. The
+ * first sum counts as a copy. */
 static bool cost_recursive_doubling(tutti_collective c, int32_t p, const int32_t *param, cost *out)
 {
     (void)param;
@@ -243,9 +248,9 @@ static bool cost_dissemination(tutti_collective c, int32_t p, const int32_t *par
     return c == TUTTI_BARRIER;
 }
 
-/* Computes the cost down or up the tree that cuts intervals into `radix` parts: at each level one rank serves at most
- * radix - 1 others. In a gather that rank gets all of the largest interval but its own part. If several parts meet at a
- * link, only equal parts have a closed form. Inner ranks of a gather copy their own slice. */
+/* Computes the cost down or up the tree that cuts intervals into `radix` parts: at each level one rank exchanges with
+ * at most radix - 1 others. In a gather this rank receives the largest interval without its own part. If a link carries
+ * several parts, there is a closed form only for equal parts. In a gather, ranks with children copy their own slice. */
 static bool cost_tree(tutti_collective c, int32_t p, int32_t radix, cost *out)
 {
     cost up = {0}, gather = {.added = p > radix ? 1.0 / p : 0};
@@ -272,7 +277,8 @@ static bool cost_binomial(tutti_collective c, int32_t p, const int32_t *param, c
     return cost_tree(c, p, 2, out);
 }
 
-/* An allreduce is the k-ary halving-doubling, in which heads of runs first serve the others of their run. */
+/* An allreduce is halving-doubling with k parts; before and after it, the first rank of each run of ranks exchanges
+ * with the others of the run. */
 static bool cost_knomial(tutti_collective c, int32_t p, const int32_t *param, cost *out)
 {
     int32_t k = param[0], core = 1, digits = 0;
@@ -294,9 +300,9 @@ static cost double_tree_once(int32_t p, int32_t nlevels, int32_t c)
     return (cost){stages, chunks / (2 * c), chunks / (2 * c), chunks};
 }
 
-/* Returns the most chunks that a rank sends or receives in a stage of an allreduce of 2^nlevels ranks. The candidates
- * are a rank that is inner at a level of one tree and a leaf of the other, on its way up and down; the root; and the
- * rank that is a leaf of both. */
+/* Returns the most chunks that a rank sends or receives in a stage of an allreduce of 2^nlevels ranks. Three kinds of
+ * rank can have the most: a rank that is inner in one tree and a leaf of the other; the root; and the rank that is a
+ * leaf of both trees. */
 static int32_t double_tree_chunks(int32_t stage, int32_t nlevels, int32_t c)
 {
 #define MOVES(since) (stage >= (since) && stage < (since) + c)
@@ -322,8 +328,8 @@ static bool cost_double_tree(tutti_collective c, int32_t p, const int32_t *param
     *out = (cost){.nsteps = 2 * nlevels + nchunks - 1, .added = once.added};
     for (int32_t s = 0; s < (int32_t)out->nsteps; s++) out->nmessages += double_tree_chunks(s, nlevels, nchunks);
     out->bytes = out->nmessages / (2 * nchunks);
-    return c == TUTTI_ALLREDUCE && !(p & (p - 1)); /* otherwise leaves lie on two levels, for which there is no closed
-                                                    * form */
+    return c == TUTTI_ALLREDUCE && !(p & (p - 1)); /* at other rank counts the leaves lie on two levels, for which there
+                                                    * is no closed form */
 }
 
 static const struct {
@@ -367,7 +373,7 @@ bool tutti_simulate_closed_form(const char *algorithm, tutti_collective collecti
     if (t->figure[TUTTI_FIGURE_INCAST] > 0) return false; /* no paper models incast */
     if (nranks < 1 || t->kind != TUTTI_TOPOLOGY_STAR || !read_parameters(algorithm, collective, nranks, &q))
         return false;
-    if (t->figure[TUTTI_FIGURE_BURST] > 0) return false; /* papers have links without shaping */
+    if (t->figure[TUTTI_FIGURE_BURST] > 0) return false; /* the papers know no shaped links */
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         cost c = {0};
         bool named = strlen(rows[i].algorithm) == length && !strncmp(rows[i].algorithm, algorithm, length);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* contenders.c: lists the schedules that a policy compares: rows that serve the collective, their variants, and those
- * that the topology suggests. */
+/* contenders.c: lists the schedules that a policy compares: rows that serve the collective, their variants, and
+ * variants that the topology suggests. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static bool is_known(const tutti_contenders *all, const char *algorithm)
     return false;
 }
 
-/* Lowers as an executor would for these ranks; does nothing if no rank maps another's memory. */
+/* Lowers the schedule as the executor of these ranks lowers it; does nothing if no rank maps another's memory. */
 static tutti_status lower(const tutti_schedule *s, const tutti_compile_request *q, tutti_schedule **out,
                           tutti_failure *err)
 {
@@ -80,7 +80,7 @@ static void contender_close(tutti_contender *c)
     c->lowered = c->compiled = NULL;
 }
 
-/* Adds a contender, even if it cannot be made; it then has the refusal. */
+/* Adds a contender. If its schedule cannot be made, the contender has the refusal instead. */
 static void contender_ask(tutti_contenders *all, const char *text, int64_t most_steps, const tutti_compile_request *q)
 {
     tutti_contender *c = &all->list[all->n++];
@@ -91,7 +91,8 @@ static void contender_ask(tutti_contenders *all, const char *text, int64_t most_
     snprintf(c->refusal, sizeof c->refusal, "%.199s", err.text);
 }
 
-/* variant: parameters, NULL = the initial ones. A variant that equals another or cannot be made is left out. */
+/* Adds an algorithm. variant: its parameters, NULL = the initial ones. A variant that equals another or cannot be made
+ * is left out. */
 static void contender_add(tutti_contenders *all, const tutti_algorithm *a, const char *variant, int64_t most_steps,
                           const tutti_compile_request *q)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuts.c: least cuts of a network by max-flow. A rate that all ranks have at once is found from cut to cut
- * (Dinkelbach): a cut that limits a rate gives the next, smaller one, until no cut does. */
+/* cuts.c: least cuts of a network by max-flow. The rate that all ranks can have at once is found from cut to cut
+ * (Dinkelbach): a cut that does not let a rate through sets the next, smaller rate, until every cut lets the rate
+ * through. */
 #include "cuts.h"
 
 #include <math.h>
@@ -31,7 +32,7 @@ void tutti_cuts_release(tutti_cuts *cuts)
     tutti_fabric_release(&cuts->net);
 }
 
-/* Makes a solver with capacities in units, times `factor`, and two extra nodes. */
+/* Makes a solver of maximum flows. Capacities are in units, times `factor`; two nodes are extra. */
 static tutti_maxflow *solver_of(const tutti_cuts *cuts, int64_t factor, bool reversed)
 {
     const tutti_fabric *net = &cuts->net;
@@ -56,7 +57,7 @@ static int64_t leaving(const tutti_cuts *cuts, const bool *side, bool reversed)
     return sum;
 }
 
-/* Returns the best cut around one rank, or around all but one, when flows would take too long. */
+/* Returns the narrowest cut around one rank, or around all ranks but one; used when max-flows would take too long. */
 static tutti_cut cut_of_singles(const tutti_cuts *cuts, int32_t root, bool out)
 {
     const tutti_fabric *net = &cuts->net;
@@ -113,7 +114,7 @@ tutti_cut tutti_cuts_least(const tutti_cuts *cuts)
 {
     tutti_cut out = tutti_cuts_from(cuts, 0, true), in = tutti_cuts_from(cuts, 0, false);
     bool inward = in.bytes_per_s < out.bytes_per_s;
-    /* the cut into a set is the cut out of the others */
+    /* the capacity into a set is the capacity out of all other nodes */
     for (int32_t v = 0; v < cuts->net.nnodes; v++) in.side[v] = !in.side[v];
     free(inward ? out.side : in.side);
     return inward ? in : out;

@@ -14,10 +14,10 @@
 enum { TUTTI_CUTS_MAX_RANKS = 256 };
 
 typedef struct {
-    const tutti_topology *topology; /* owned by the caller */
+    const tutti_topology *topology; /* the network's topology, which the caller owns */
     tutti_fabric net;
     int64_t unit; /* greatest number that divides every capacity */
-    bool exact;   /* few enough ranks for max-flows */
+    bool exact;   /* true if there are few enough ranks for max-flows */
 } tutti_cuts;
 
 /* A set of nodes and the rate that can leave it. */
@@ -36,8 +36,8 @@ tutti_cut tutti_cuts_from(const tutti_cuts *cuts, int32_t root, bool out);
 tutti_cut tutti_cuts_least(const tutti_cuts *cuts);
 /* Returns the most bytes/s that can go from the ranks with part[r] == which to the others. */
 double tutti_cuts_leaving(const tutti_cuts *cuts, const int32_t *part, int32_t which);
-/* Returns the greatest x such that all ranks together can each send x to all (to: -1) or to rank `to`; reversed: all
- * ranks send x to each rank. The cut is the set that limits: x = its bytes_per_s / its number of ranks. */
+/* Finds the greatest x such that all ranks together can each send x to all (to: -1) or to rank `to`; reversed: all
+ * ranks send x to each rank. Returns the cut that limits x: x = its bytes_per_s / its number of ranks. */
 tutti_cut tutti_cuts_gather(const tutti_cuts *cuts, int32_t to, bool reversed);
 /* Writes " (gpu0>gpu1, ...)": links that leave the cut, or enter it, as many as there is room for; "" if none. */
 void tutti_cut_links(const tutti_cuts *cuts, const tutti_cut *cut, bool in, char *out, size_t room);

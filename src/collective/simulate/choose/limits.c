@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* limits.c: the lower bounds L1 to L7 of a collective's time on a topology.
  *
- *   L1  A rank learns from k others by handling k messages, which costs a round of its latency and k times soft, the
- *       work for a message. To learn from all p, the product of (k + 1) over the rounds must reach p. The bound is the
- *       cost of the cheapest such rounds, and at least the latency of the longest of all shortest paths.
+ *   L1  A rank that handles k messages in a round hears from k others; the round costs a latency and k times `soft`,
+ *       the work for a message. To hear from all p ranks, the product of (k + 1) over the rounds must reach p. The
+ *       bound is the cost of the cheapest such rounds, and at least the latency of the longest of all shortest paths.
  *   L2  Bytes that must leave a set of ranks, even if switches add on the way.
  *   L4  Every rank's slice goes to all ranks: ForestColl's rate (Zhao et al.), attained by packed trees.
  *   L5  A broadcast or reduce on trees (Edmonds 1973).
@@ -28,7 +28,8 @@ const char *tutti_limit_kind_name(tutti_limit_kind k)
     return "?";
 }
 
-/* Returns the cost of the cheapest rounds in which one of p ranks can hear of all: cost[m] for m ranks, from below. */
+/* Returns the cost of the cheapest rounds in which one of p ranks can hear from all, by dynamic programming: cost[m] is
+ * that of m ranks. */
 static double rounds_cost(int32_t p, double wire, double soft)
 {
     double *cost = tutti_alloc(((size_t)p + 1) * sizeof *cost);
@@ -38,7 +39,7 @@ static double rounds_cost(int32_t p, double wire, double soft)
             int32_t before = (m + k) / (k + 1); /* before = ceil(m / (k + 1)) */
             double seconds = (before > 1 ? cost[before] : 0) + wire + soft * k;
             if (seconds >= cost[m] && wire + soft * k > cost[m])
-                break; /* more messages cost more than the best so far */
+                break; /* rounds of more messages cost more than the best found so far */
             cost[m] = fmin(cost[m], seconds);
         }
     }
@@ -97,7 +98,8 @@ static void cut_say(const tutti_cuts *cuts, const tutti_cut *cut, bool in, tutti
     free(part);
 }
 
-/* Returns the time in which every rank's slice goes to all (to < 0) or to one; reversed: from one. */
+/* Returns the time in which every rank's slice reaches all ranks (to < 0) or rank `to`; reversed: in which rank `to`
+ * sends a slice to each rank. */
 static double slices_cross(const tutti_cuts *cuts, int32_t to, bool reversed, double bytes, tutti_limit *out)
 {
     tutti_cut cut = tutti_cuts_gather(cuts, to, reversed);
@@ -107,7 +109,7 @@ static double slices_cross(const tutti_cuts *cuts, int32_t to, bool reversed, do
     return seconds;
 }
 
-/* Returns the time in which all of the vector leaves, or enters, some set. */
+/* Returns the time in which the whole vector crosses the narrowest cut, out of a set of ranks or into it. */
 static double vector_crosses(const tutti_cuts *cuts, tutti_collective c, double bytes, tutti_limit *out)
 {
     tutti_cut cut = c == TUTTI_ALLREDUCE ? tutti_cuts_least(cuts) : tutti_cuts_from(cuts, 0, c == TUTTI_BROADCAST);
@@ -117,7 +119,7 @@ static double vector_crosses(const tutti_cuts *cuts, tutti_collective c, double 
     return seconds;
 }
 
-/* Returns the time of the blocks between each rank, or each group, and the others. */
+/* Returns the time in which the blocks between each rank (or group) and the others cross. */
 static double blocks_cross(const tutti_cuts *cuts, const tutti_topology *t, double bytes, tutti_limit *out)
 {
     int32_t p = cuts->net.nranks, *part = tutti_alloc((size_t)p * sizeof *part);

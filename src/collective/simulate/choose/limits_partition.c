@@ -17,7 +17,7 @@
 
 enum { MAX_STRENGTH_NODES = 64, MAX_GROUPED = 4096 };
 
-/* Returns the number of vectors that cross between parts, all together. */
+/* Returns how many times the vector's bytes must cross between the parts, summed over all parts. */
 static double crossing(tutti_collective c, int32_t p, const int32_t *part, int32_t nparts)
 {
     double pairs = 0;

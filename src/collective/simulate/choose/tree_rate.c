@@ -2,13 +2,13 @@
 /* tree_rate.c: the best rate of an allreduce over trees: a linear program over the cuts of the network, which are added
  * as they are needed.
  *
- * Columns: b_e and r_e, the capacity of link e for handing out and for summing up, together at most its capacity; x_v,
- * the part whose trees are rooted at v. By Edmonds' theorem parts x can be handed out iff every set U with a rank in it
- * lets in everything that is rooted outside: sum of x outside U <= b(into U). With switches, which do not copy, that
- * still holds if into each goes as much as out of it (Bang-Jensen, Frank and Jackson 1995), which is a row for each
- * switch. Summing up is the mirror image. The program starts with single ranks; a max-flow to each rank finds the sets
- * that its answer violates. Each answer is an upper bound of the rate, and the first one that violates nothing is the
- * rate. */
+ * Columns: b_e and r_e, the capacity of link e for sending results down and for sending sums up, together at most the
+ * link's capacity; x_v, the part of the vector whose trees are rooted at v. By Edmonds' theorem parts x can be sent
+ * down if and only if for every set U that has a rank, the capacity b into U is at least the sum of x over the ranks
+ * outside U. With switches, which do not copy, this holds if as much capacity enters each switch as leaves it
+ * (Bang-Jensen, Frank and Jackson 1995), which is a row for each switch. Sending sums up is the mirror image. The
+ * program starts with rows for single ranks; a max-flow to each rank finds the sets U that its answer violates. Each
+ * answer is an upper bound of the rate, and the first one that violates nothing is the rate. */
 #include "tree_rate.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@
 #include "../../pack/simplex.h"
 
 enum { MAX_ROUNDS = 80, MAX_ROWS = 700 };
-static const double FINE = 1e7; /* flows count in this fraction of the largest capacity */
+static const double FINE = 1e7; /* capacities are counted as whole numbers of largest / FINE */
 
 typedef struct {
     const tutti_fabric *net;
@@ -28,13 +28,13 @@ typedef struct {
     double *z, value;
 } search;
 
-/* Returns the column of link l for a phase. The ranks' parts follow these columns. */
+/* Returns the column of link l in one of the two phases. The columns of the ranks' parts x follow. */
 static int32_t column_of(const tutti_fabric *net, int32_t l, bool handing_out)
 {
     return handing_out ? l : net->nlinks + l;
 }
 
-/* Adds the row of a set of nodes: handing out enters it, summing up leaves it. */
+/* Adds the row of a set of nodes: its incoming capacity (handing out) or its outgoing capacity (summing up). */
 static void set_add(search *s, const bool *in, bool handing_out)
 {
     const tutti_fabric *net = s->net;
@@ -102,7 +102,8 @@ static bool violated_add(search *s, bool handing_out)
         tutti_maxflow_arc(f, n, v, own);
         all += own;
     }
-    int64_t enough = all - (int64_t)net->nlinks - net->nranks; /* each capacity was rounded */
+    int64_t enough = all - (int64_t)net->nlinks - net->nranks; /* allows for the rounding of each capacity to a whole
+                                                                * number */
     for (int32_t v = 0; v < net->nranks && s->lp.nrows < MAX_ROWS; v++) {
         if (tutti_maxflow_solve(f, n, v, all) >= enough) continue;
         tutti_maxflow_cut(f, reached);

@@ -7,7 +7,7 @@
 
 #include "cuts.h"
 
-enum { TUTTI_TREE_RATE_MAX_COLUMNS = 320 }; /* limit of the columns: two a link, one a rank */
+enum { TUTTI_TREE_RATE_MAX_COLUMNS = 320 }; /* limit of the columns: two for each link, one for each rank */
 
 /* Returns bytes/s of the vector. exact: false if the search was cut short; the true rate is then lower. Returns 0 if
  * the network is too large. */

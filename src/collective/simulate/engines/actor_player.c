@@ -7,10 +7,10 @@
 #include <stdlib.h>
 
 struct tutti_actor_sequence {
-    int32_t at, end; /* index of the sequence's current step, and of the end of its steps */
+    int32_t at, end; /* indices: of the sequence's current step, and of the step behind its last */
     enum { IDLE, QUEUED, TRAVELS, ARRIVES, WANTS_CORE, WORKS } phase;
-    int32_t left;  /* number of the step's parts that travel */
-    double turn_s; /* QUEUED: seconds that are left of the turn of the sequence's message */
+    int32_t left;  /* number of parts of the step's message that still travel */
+    double turn_s; /* in phase QUEUED: seconds left of the message's turn on its lane */
     double due;    /* time at which the phase ARRIVES or WORKS ends */
 };
 typedef tutti_actor_sequence sequence;
@@ -74,7 +74,7 @@ static void load(tutti_actor_player *q, sequence *s, const tutti_actor_step *ste
         q->wire->load(q->with, &q->p->loads[step->at + i], (int32_t)(s - q->sequences));
 }
 
-/* Gives a message to the wire; a signal, which waits for no receiver, is then over. */
+/* Hands a message to the transport; a signal, which waits for no receiver, has then ended. */
 static void post(tutti_actor_player *q, sequence *s)
 {
     const tutti_actor_step *step = &q->steps[s->at];
@@ -167,7 +167,7 @@ static bool lanes_post(tutti_actor_player *q)
     return posted;
 }
 
-/* Ends the steps that are due by now. */
+/* Ends the steps whose time has come by now. */
 static bool take_due(tutti_actor_player *q, double now)
 {
     bool took = false;
@@ -183,7 +183,7 @@ static bool take_due(tutti_actor_player *q, double now)
     return took;
 }
 
-/* Gives the core to the earliest stage among the steps that want it. */
+/* Lets the core work on the step of the earliest stage among those that want it. */
 static bool work(tutti_actor_player *q, double now)
 {
     if (q->core_s > now + q->p->head->precision_s) return false;

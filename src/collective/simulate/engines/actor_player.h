@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* actor_player.h: plays one rank's steps as a process, apart from the transport of its messages. The event player
- * (events.c) and SimGrid (simgrid/) both use it. They tell it which messages have ended, let it go on, and call it
- * again when something is due.
+ * (events.c) and SimGrid (simgrid/) both use it. They report to it which messages have ended, let it begin what it can,
+ * and call it again when its next step is due.
  *
  * A rank posts everything that can begin. Sends and takers each wait for their turn on a lane of their own, `soft`
  * seconds each, earlier stages before later ones. Messages travel by themselves, while the one core does one piece of
@@ -27,15 +27,16 @@ typedef struct tutti_actor_sequence tutti_actor_sequence;
 typedef struct {
     const tutti_actor_problem *p;
     const tutti_actor_wire *wire;
-    void *with;                    /* first argument of the transport's functions */
+    void *with;                    /* the first argument of the transport's functions */
     const tutti_actor_step *steps; /* steps of the rank */
     const int32_t *deps;
     uint8_t *done;
     tutti_actor_sequence *sequences;
-    int32_t nsequences, nopen; /* nopen: sequences that have not ended; 0: the rank has ended */
-    double late_s;             /* seconds before which the rank begins nothing */
+    int32_t nsequences, nopen; /* nsequences: number of sequences; nopen: sequences that have not ended; 0: the rank has
+                                * ended */
+    double late_s;             /* time before which the rank begins nothing, in seconds */
     struct {
-        int32_t serves; /* sequence whose message has its turn, -1 = none */
+        int32_t serves; /* index of the sequence whose message has its turn on this lane, -1 = none */
         double since_s;
     } lanes[2];    /* [0] for sends and signals, [1] for receives and waits */
     double core_s; /* time from which the core is free */
@@ -47,7 +48,7 @@ void tutti_actor_player_begin(const tutti_actor_problem *p, int32_t rank, uint8_
 void tutti_actor_player_release(tutti_actor_player *q);
 /* Does everything that is possible by `now`. Returns when something is due next; INFINITY: only when something ends. */
 double tutti_actor_player_go(tutti_actor_player *q, double now);
-/* Says that the message or load with this tag has ended, or a part of it. */
+/* Called when the message or load with this tag has ended, or a part of it. */
 void tutti_actor_player_ended(tutti_actor_player *q, int32_t tag, double now);
 
 #endif

@@ -9,7 +9,8 @@
  * A rank plays its steps as one process. Steps of a sequence stand one behind the other, with `begins` set at the first
  * of each. A line stands for a channel (src, dst, number) of the schedule: the i-th message on it meets the i-th taker.
  * A message travels as `nparts` flows at once, each over the route of (src, dst) with an alias: an alias is one of
- * several routes of a pair (hashed paths, channels). Seconds, bytes, bytes a second. Threads: shared (plain values). */
+ * several routes of a pair (hashed paths, channels). Units: seconds, bytes, bytes per second. Threads: shared (plain
+ * values). */
 #ifndef TUTTI_ACTOR_PROBLEM_H
 #define TUTTI_ACTOR_PROBLEM_H
 
@@ -24,7 +25,7 @@ enum tutti_actor_kind {
     TUTTI_ACTOR_SIGNAL, /* a signal travels at once, with the bytes that were put before it, and completes at once */
     TUTTI_ACTOR_WAIT,   /* waits for the signal of the same ordinal */
     TUTTI_ACTOR_WORK,   /* work of the rank's one core */
-    TUTTI_ACTOR_LOAD,   /* bytes out of or into other ranks' memory, all at once, then work */
+    TUTTI_ACTOR_LOAD,   /* reads or writes other ranks' memory, all loads at once, and then works */
 };
 
 typedef struct {
@@ -63,7 +64,7 @@ typedef struct {
 
 typedef struct {
     int64_t first_step, first_dep;
-    double late_s; /* seconds before which the rank begins nothing */
+    double late_s; /* time before which the rank begins nothing, in seconds */
 } tutti_actor_rank;
 
 typedef struct {
@@ -72,20 +73,20 @@ typedef struct {
     int32_t tcp; /* 0: shares are max-min, and the player waits for latencies; 1: SimGrid's model of TCP, which includes
               * latencies */
     double soft_s;      /* work of a rank for each message that it sends, and for each that it takes */
-    double precision_s; /* ends that are closer together than this count as one */
+    double precision_s; /* two ends less than this many seconds apart count as one */
     int64_t nlinks, npairs, nhops, nlines, nloads, ndeps, nsteps;
 } tutti_actor_head;
 
 typedef struct {
     const tutti_actor_head *head;
     const tutti_actor_step *steps;
-    const tutti_actor_rank *ranks; /* nranks + 1 entries */
+    const tutti_actor_rank *ranks; /* index of each rank's first entry; nranks + 1 entries */
     const tutti_actor_link *links;
     const tutti_actor_pair *pairs;
     const tutti_actor_line *lines;
     const tutti_actor_load *loads;
-    const int32_t *hops, *aliases, *deps; /* aliases: nlines * nparts; deps: steps of the rank, counted from its
-                                           * first */
+    const int32_t *hops, *aliases, *deps; /* hops: links of all routes; aliases: nparts of each line; deps: steps of the
+                                           * same rank, numbered from its first */
 } tutti_actor_problem;
 
 /* The answer of the program: "ok SECONDS", then a line of seconds for each rank; or "error WORDS". */

@@ -8,7 +8,7 @@
 
 #include "../../../base/arena.h"
 
-/* Returns the place of a name in the table, or the free place for it: open addressing, a power of two. */
+/* Returns the place of a name in the hash table (open addressing), or the free place where it belongs. */
 static int64_t slot_of(const tutti_numbering *a, const int32_t key[3])
 {
     uint64_t h = (uint32_t)key[0] * 0x9e3779b97f4a7c15u ^ (uint32_t)key[1] * 0xc2b2ae3d27d4eb4fu ^
@@ -125,8 +125,8 @@ int32_t tutti_actor_line_of(tutti_actor_tables *a, int32_t src, int32_t dst, int
 void tutti_actor_load_add(tutti_actor_tables *a, int32_t src, int32_t dst, int64_t bytes)
 {
     double latency_s;
-    alias_of(a, src, dst, 0, &latency_s); /* the route of memory accesses: ranks that map each other's memory have only
-                                           * one */
+    alias_of(a, src, dst, 0, &latency_s); /* returns the route of memory accesses: ranks that map each other's memory
+                                           * have only one route */
     a->loads = tutti_grow(a->loads, a->nloads, &a->load_room, sizeof *a->loads);
     a->loads[a->nloads++] = (tutti_actor_load){src, dst, (double)bytes, latency_s};
 }

@@ -7,7 +7,7 @@
 #include "../simulate.h"
 #include "actor_problem.h"
 
-/* Numbers for things that are named by three small numbers. */
+/* A hash table that numbers things which are named by three small numbers. */
 typedef struct {
     int32_t (*keys)[3], *values;
     int64_t room, n;
@@ -27,7 +27,7 @@ typedef struct {
     int32_t pair_room, line_room, load_room, alias_room;
 } tutti_actor_tables;
 
-/* t: a network that has room for nranks and outlives the tables. */
+/* Begins empty tables. t: a network that has room for nranks and outlives the tables. */
 void tutti_actor_tables_begin(const tutti_topology *t, int32_t nranks, tutti_actor_tables *out);
 void tutti_actor_tables_release(tutti_actor_tables *a);
 int32_t tutti_actor_line_of(tutti_actor_tables *a, int32_t src, int32_t dst, int32_t channel, bool eager);

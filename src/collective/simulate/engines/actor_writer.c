@@ -20,11 +20,12 @@ typedef struct {
     int64_t n, nmessages;
     tutti_actor_tables tables;
     tutti_actor_rank *ranks;
-    double *put; /* for each line: bytes that wait for its signal */
+    double *put; /* for each line: bytes of puts since its last signal, which travel with the next one */
     int32_t put_room;
     int32_t *deps;
     int64_t ndeps, dep_room, nsteps;
-    int32_t *order, *place; /* for one part: steps by sequence; place of each step in that order */
+    int32_t *order, *place; /* for the current part. order: steps sorted by sequence; place: for each step, its index in
+                             * `order` */
     int32_t order_room;
 } writer;
 

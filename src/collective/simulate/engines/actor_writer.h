@@ -10,9 +10,9 @@
 #include "actor_problem.h"
 
 typedef struct {
-    bool tcp;              /* SimGrid's model of TCP */
+    bool tcp;              /* true: use SimGrid's model of TCP */
     const double *late_s;  /* when each rank begins; NULL: all at once */
-    int64_t most_messages; /* a schedule with more messages is refused */
+    int64_t most_messages; /* limit of messages: a schedule with more of them is refused */
 } tutti_actor_options;
 /* Writes into an empty, seekable file of the caller's. TUTTI_ERR_USAGE: more than most_messages; TUTTI_ERR_FAILED: the
  * file cannot be written. */

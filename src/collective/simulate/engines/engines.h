@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* engines.h: the engines that say how long a schedule takes on a topology, one row each; they check each other.
  *
- * Sandwich: the round evaluator's lower_s <= every engine without barriers (events, simgrid, simgrid-tcp); those are
- * seldom above the round evaluator, whose rounds end in barriers. If no routes collide and every rank has the same
- * work, all engines but simgrid-tcp agree. docs/simulation.md says what each leaves out. Threads: shared. */
+ * Sandwich: the round evaluator's lower_s <= every engine without barriers (events, simgrid, simgrid-tcp). These
+ * engines seldom exceed the round evaluator's `seconds`, because its rounds end in barriers. If no routes collide and
+ * every rank has the same work, all engines but simgrid-tcp agree. docs/simulation.md lists the effects that each
+ * engine leaves out. Threads: shared. */
 #ifndef TUTTI_ENGINES_H
 #define TUTTI_ENGINES_H
 
@@ -12,7 +13,8 @@
 typedef struct {
     const tutti_schedule *schedule; /* the schedule as it runs on the topology: lowered if ranks map each other's
                                      * memory */
-    const char *algorithm;          /* algorithm of the formula; NULL: a program from elsewhere, which has none */
+    const char *algorithm;          /* name of the algorithm, for the closed form; NULL: an imported program, which has
+                                     * none */
     const tutti_topology *topology;
     int64_t n;            /* number of elements, f32 */
     double limit_s;       /* time limit of a helper program */
@@ -29,8 +31,8 @@ typedef struct {
 
 int tutti_engine_count(void);
 const tutti_engine *tutti_engine_at(int i);
-const tutti_engine *tutti_engine_find(const char *name); /* NULL = no engine has this name */
-/* Calls `can`, then `simulate`. If it cannot, TUTTI_ERR_USAGE with its words. */
+const tutti_engine *tutti_engine_find(const char *name); /* finds an engine by its name; NULL: there is none */
+/* Calls `can`, then `simulate`. Returns TUTTI_ERR_USAGE with the reason if the engine cannot simulate this. */
 tutti_status tutti_engine_ask(const tutti_engine *e, const tutti_engine_question *q, double *seconds,
                               tutti_failure *err);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* simgrid.h: a schedule played in SimGrid by the program tutti-simgrid, over the links and routes of our topologies. No
- * barriers: a rank goes on as soon as its next step has what it waits for. docs/simulation.md describes the model.
+ * barriers: a rank begins its next step as soon as the messages and steps that this step needs have ended.
+ * docs/simulation.md describes the model.
  *
  * The program is $TUTTI_SIMGRID, else tutti-simgrid beside this program or in ../libexec/tutti, else on $PATH. Threads:
- * shared (a process a question). */
+ * shared (a process for each question). */
 #ifndef TUTTI_SIMGRID_H
 #define TUTTI_SIMGRID_H
 

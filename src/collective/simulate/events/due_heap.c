@@ -13,7 +13,7 @@ static bool is_before(tutti_due a, tutti_due b)
     return a.when != b.when ? a.when < b.when : a.of < b.of;
 }
 
-/* Puts the entry `it` at place i or below, where the order holds. */
+/* Puts the entry `it` at place i, or below it where it is not later than its children. */
 static void sink(tutti_due_heap *h, int64_t i, tutti_due it)
 {
     for (int64_t child; (child = 2 * i + 1) < h->n; i = child) {

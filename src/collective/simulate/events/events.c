@@ -20,13 +20,13 @@
 
 /* A message that was sent, or a receive that wants one. */
 typedef struct {
-    int32_t rank, tag; /* tag -1: no rank is told */
+    int32_t rank, tag; /* tag: number by which the rank's player is told of the end; -1: no player is told */
     int32_t next;      /* next post of the queue, -1 = none */
     double bytes;
 } post;
 
 typedef struct {
-    int32_t first, last; /* indices of posts; -1 = none */
+    int32_t first, last; /* first and last entry of a queue: indices of posts; -1 = none */
 } queue;
 
 typedef struct {
@@ -41,20 +41,21 @@ typedef struct {
 
 typedef struct events {
     const tutti_actor_problem *p;
-    tutti_flows *flows; /* nparts routes of each line, then the loads */
+    tutti_flows *flows; /* routes: first nparts of each line, then one for each load */
     tutti_actor_player *players;
     struct end {
         struct events *events;
         int32_t rank;
-    } * ends; /* for each rank: the argument of the calls that its player makes */
+    } * ends; /* for each rank: the argument that its player passes to the transport's functions */
     line *lines;
-    ended *load_of; /* for each load that travels: the rank and tag that are told of its end */
+    ended *load_of; /* for each load that travels: the rank and tag that are reported to the rank's player when it
+                     * ends */
     post *posts;
     int32_t nposts, post_room, free_post;
-    ended *over; /* ends that players have not been told of */
+    ended *over; /* ended messages and loads that the players do not know of yet */
     int32_t nover, over_room;
-    tutti_due_heap next; /* heap of the ranks' next times */
-    double *due;         /* for each rank: the newest of the rank's times in the heap */
+    tutti_due_heap next; /* heap of the times at which the ranks' players want to be called next */
+    double *due;         /* for each rank: its newest time in the heap; older entries are skipped */
     double now;
     int32_t nopen;
 } events;
@@ -99,7 +100,8 @@ static double part_bytes(const events *e, double bytes, int32_t part)
     return (double)(n * (part + 1) / nparts - n * part / nparts);
 }
 
-/* Ends a part: a receive is told of each part when it ends, the sender of the last part. */
+/* Ends a part of a message: the receiver's player hears of the end of each part, the sender's player of the last
+ * part. */
 static void line_ended(events *e, int32_t at)
 {
     line *l = &e->lines[at];
@@ -215,7 +217,7 @@ static bool play(events *e, double *rank_s)
     for (int32_t r = 0; r < e->p->head->nranks; r++) rank_go(e, r, rank_s);
     bool goes_on = true;
     while (goes_on && (e->nopen || e->nover)) {
-        for (int32_t i = 0; i < e->nover; i++) { /* nover grows while ranks continue */
+        for (int32_t i = 0; i < e->nover; i++) { /* nover may grow in the loop, because ranks begin new messages */
             const ended of = e->over[i];
             tutti_actor_player_ended(&e->players[of.rank], of.tag, e->now);
             rank_go(e, of.rank, rank_s);

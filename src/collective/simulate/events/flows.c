@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* flows.c: flows of messages with max-min shares of the links. If a message begins or ends soon after shares were
- * computed, nothing changes until shares are computed anew. Until then a new message stands still, and the share of an
+ * computed, nothing changes until shares are computed anew. Until then a new message does not move, and the share of an
  * ended message stays unused. This lasts for at most a small part of the time of the new message, or of the remaining
  * time of the others. So one solution serves many messages. */
 #include "flows.h"
@@ -11,9 +11,10 @@
 #include "../../../base/arena.h"
 #include "max_min.h"
 
-/* Fewer bytes than this are rounding errors. */
+/* A rest of fewer bytes than this is a rounding error. */
 static const double CRUMB = 1e-6;
-/* Time for which shares are kept, as a fraction of a message's time, or of the rest of those under way. */
+/* Time for which shares are kept, as a fraction of a message's time, or of the remaining time of the messages under
+ * way. */
 static const double GRAIN = 1e-3;
 /* Extra share that the earliest message gets of a link that it shares with the latest. */
 static const double ADVANTAGE = 0.25;
@@ -24,17 +25,18 @@ struct tutti_flows {
     double *latency; /* for each route: its latency */
     double *ends;    /* for each route: time of its end with the present shares; INFINITY: it has none yet. Bytes are
                       * updated when shares are computed */
-    tutti_due_heap next; /* ends of flows; each entry is an index into shares.active */
+    tutti_due_heap next; /* heap of the flows by their ends; each entry is an index into shares.active */
     double now;
     double found_s;  /* time at which shares were last computed */
     double left_s;   /* mean remaining seconds of the messages under way at found_s */
     double find_by;  /* time at which to compute shares anew; INFINITY: all messages under way have shares */
     int32_t *loaded; /* for each link: number of flows under way on it */
-    int64_t first;   /* the flow that ends first, at first_s; INFINITY: none ends with the present shares */
+    int64_t first;   /* index of the flow that ends first, and that time; INFINITY: none ends with the present shares */
     double first_s;
     int64_t ended;                                /* a message that has ended and was not taken yet; -1 = none */
     bool prefers;                                 /* true if messages that began earlier get larger shares */
-    int64_t *after, *before, oldest, youngest, n; /* list of routes by the beginning of their messages; -1 = none */
+    int64_t *after, *before, oldest, youngest, n; /* doubly linked list of routes, sorted by the time at which their
+                                                   * messages began; -1 = none */
 };
 
 tutti_flows *tutti_flows_create(const tutti_topology *t, int32_t nranks, const tutti_flow_route *routes, int64_t n)
@@ -184,7 +186,7 @@ bool tutti_flows_end_by(tutti_flows *f, double by)
 {
     if (by <= f->now) return f->ended >= 0;
     while (f->ended < 0) {
-        const bool ends_now = f->first_s <= f->now; /* the next message ends at once and needs no new shares */
+        const bool ends_now = f->first_s <= f->now; /* the next message to end does so now and needs no new shares */
         if (f->now >= f->find_by && !ends_now) find_shares(f);
         const double until = ends_now ? f->first_s : fmin(f->first_s, f->find_by);
         if (until > by || until == INFINITY) return false;

@@ -15,7 +15,7 @@
 
 typedef struct tutti_flows tutti_flows;
 typedef struct {
-    int32_t src, dst; /* numbers of ranks */
+    int32_t src, dst; /* ranks where the route begins and ends */
     int32_t channel;  /* selects one of several routes of a pair */
 } tutti_flow_route;
 
@@ -52,15 +52,16 @@ int64_t tutti_flows_take(tutti_flows *f, double *arrives);
  * all cost as much as one rank. Threads: shared (a plain value, pure functions). */
 
 typedef struct {
-    tutti_simulation at; /* the simulation at a vector of `elements` */
+    tutti_simulation at; /* the simulation of a vector of `elements` */
     double elements;
-    double least_s, wait_s, link_s, work_s; /* parts of lower_s, which is the largest of: least; wait + link; work */
+    double least_s, wait_s, link_s, work_s; /* lower_s is the largest of three: least_s; wait_s + link_s; work_s */
 } tutti_time_line_part;
 
 enum { TUTTI_LINE_SIZES = 48, TUTTI_LINE_SMALLEST = 64, TUTTI_LINE_DOUBLES = 2 };
 typedef struct {
     tutti_time_line_part below, above;
-    double turn; /* largest number of elements for which `below` holds; INFINITY for a network, which has one part */
+    double turn; /* size in elements up to which `below` holds, and above it `above`; INFINITY for a network, which has
+                  * one part */
     double saved_s
         [TUTTI_LINE_SIZES]; /* time saved by shaped links, from TUTTI_LINE_SMALLEST elements on, TUTTI_LINE_DOUBLES
                              * sizes to each doubling; beyond the last size its value holds */
@@ -77,13 +78,13 @@ void tutti_time_line_at(const tutti_time_line *line, int64_t n, tutti_simulation
  * takes. The bucket fills while the links idle before the exchange, and begins empty. Threads: owner. */
 
 typedef struct {
-    double now_s, most_s; /* content of the bucket, now and at most, in seconds of transfer at the full rate; most_s =
-                           * 0: links are not shaped */
+    double now_s, most_s; /* now_s: the tokens in the bucket; most_s: the most that it holds, 0: links are not shaped;
+                           * both in seconds of transfer at the full rate */
 } tutti_credit;
 
 tutti_credit tutti_credit_begin(const tutti_topology *t);
-/* Lets all links idle for waits_s and then transfer for transfer_s. Returns the part of transfer_s that the bucket does
- * not save. */
+/* Lets all links idle for waits_s and then transfer for transfer_s. Returns the seconds of transfer_s that the tokens
+ * in the bucket do not cover. */
 double tutti_credit_use(tutti_credit *c, double waits_s, double transfer_s);
 
 /* A binary heap of things that are due at some time; the earliest comes first. Threads: owner.

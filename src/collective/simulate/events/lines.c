@@ -9,7 +9,8 @@
 #include "../simulate_impl.h"
 #include "token_buckets.h"
 
-static const int64_t FIRST_GUESS = 1 << 20; /* elements of a rank: most units divide it times a power of two */
+static const int64_t FIRST_GUESS = 1 << 20; /* elements of a rank at the first simulation: a power of two, so that in
+                                             * most schedules all slices are whole */
 
 /* Refuses a schedule if the parts of nseen ranks have too many steps to simulate. The steps are counted in the compiled
  * parts; lowered parts have as many or more. */

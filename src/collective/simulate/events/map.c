@@ -17,15 +17,17 @@
 #include "../simulate_impl.h"
 
 typedef struct {
-    tutti_topology plain; /* topology whose ranks are the seats: gives routes from seat to seat */
+    tutti_topology plain; /* the topology with a rank on every seat: it has the routes from seat to seat */
     tutti_fabric net;
     tutti_traffic traffic;
-    int32_t npatterns, nseats, *pattern_of; /* pattern_of: pattern of a stage, -1 = nothing moves */
+    int32_t npatterns, nseats, *pattern_of; /* numbers of patterns and seats; pattern_of: for each stage its pattern, -1
+                                             * = nothing moves */
     double *weight;                         /* for each pattern: its number of stages */
     double *lower;                          /* for each pattern: lower bound of its time, seconds */
-    tutti_flow *flows;                      /* flows of patterns only; flow.stage = pattern */
+    tutti_flow *flows;                      /* the messages of each pattern once; flow.stage is the pattern */
     int64_t nflows, *first, *mine;          /* flows of rank r: mine[first[r] .. first[r + 1]) */
-    int32_t *seat, *rank_of;                /* seat of each rank and rank of each seat; -1 = empty */
+    int32_t *seat, *rank_of;                /* seat: for each rank its seat; rank_of: for each seat its rank, -1 =
+                                             * empty */
     double *load;                           /* load in seconds: [pattern * nlinks + link] */
     double cost;
 } board;
@@ -35,7 +37,7 @@ static double fourth(double x)
     return x * x * x * x;
 }
 
-/* Finds the patterns of stages. */
+/* Groups the stages with equal messages into patterns. */
 static void patterns_find(board *b)
 {
     uint64_t *hash = tutti_alloc((size_t)b->traffic.nstages * sizeof *hash);
@@ -73,7 +75,7 @@ static void ranks_index(board *b)
 {
     int32_t p = b->traffic.nranks;
     double fastest = 0, *leaves = tutti_alloc((size_t)b->net.nnodes * sizeof *leaves);
-    double widest = 0; /* one message uses one route */
+    double widest = 0; /* a message travels over one route, so the widest link bounds it */
     for (int32_t l = 0; l < b->net.nlinks; l++) {
         leaves[b->net.links[l].src] += b->net.links[l].bytes_per_s;
         if (b->net.links[l].src < b->nseats) widest = fmax(widest, b->net.links[l].bytes_per_s);

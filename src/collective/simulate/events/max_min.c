@@ -52,7 +52,7 @@ void tutti_max_min_charge_incast(const tutti_topology *t, const tutti_fabric *ne
 bool tutti_max_min_add(tutti_max_min *s, int64_t flow, double bytes)
 {
     if (s->first[flow] == s->first[flow + 1]) return false;
-    /* otherwise the flow is still listed for its last message */
+    /* a flow that has ended since shares were computed is in the list still */
     if (s->share[flow] == INFINITY) s->active[s->nactive++] = flow;
     s->rest[flow] = bytes;
     s->share[flow] = 0;
@@ -86,7 +86,7 @@ static double level_find(const tutti_max_min *s)
     return level;
 }
 
-/* Gives `level` to the flows through links that have no more than that for each; returns their number. */
+/* Gives the final share `level` to the flows through links that can give each flow no more; returns their number. */
 static int64_t level_fix(double level, tutti_max_min *s)
 {
     int64_t fixed = 0;
@@ -98,8 +98,9 @@ static int64_t level_fix(double level, tutti_max_min *s)
         for (int64_t h = s->first[i]; h < s->first[i + 1]; h++)
             full |= s->left[s->hops[h]] / s->weighing[s->hops[h]] <= limit;
         if (full)
-            s->share[i] = -level * s->weight[i], fixed++; /* negative until counted below, so that all flows of a level
-                                                           * see one state */
+            s->share[i] = -level * s->weight[i], fixed++; /* a share stays negative until the loop below, so that all
+                                                           * flows of this level are judged before any link's capacity
+                                                           * changes */
     }
     for (int64_t k = 0; k < s->nactive; k++) {
         const int64_t i = s->active[k];
@@ -114,7 +115,7 @@ static int64_t level_fix(double level, tutti_max_min *s)
     return fixed;
 }
 
-/* Removes ended flows from the list of those under way. */
+/* Removes ended flows from the list of flows under way. */
 static void drop_ended(tutti_max_min *s)
 {
     int64_t kept = 0;

@@ -14,25 +14,27 @@ typedef struct {
     int32_t *hops;  /* links of all routes, one after the other */
     int64_t *first; /* for each flow: index of its first hop; nflows + 1 entries */
     double *rest;   /* for each flow: bytes that have not arrived; the caller reduces them */
-    double *share;  /* for each flow: bytes a second; INFINITY for a flow that is not under way */
+    double *share;  /* for each flow: bytes per second; INFINITY for a flow that is not under way */
     int32_t *used;  /* links that some flow under way uses */
     int32_t nused;
-    double *left;     /* for each link: capacity that no fixed flow has taken */
+    double *left;     /* for each link: capacity that is left for flows without a share */
     int64_t *waiting; /* for each link: number of flows without a share yet */
-    double *weighing; /* for each link: sum of the weights of these flows */
+    double *weighing; /* for each link: sum of the weights of its flows without a share */
     double *weight;   /* for each flow: its factor in shares of a link; all 1, for the caller to change */
     int64_t *active;  /* flows under way, and some that have ended since shares were computed */
     int64_t nactive;
-    double incast;   /* incast of the topology; port and coming are NULL if it is 0 or not asked for */
+    double incast;   /* the topology's incast; 0 also if tutti_max_min_charge_incast was not called, and then port and
+                      * coming are NULL */
     int32_t *port;   /* for each flow: the link of its route that is a port into a host; -1: none */
     int64_t *coming; /* for each port: number of flows under way into it */
 } tutti_max_min;
 
 void tutti_max_min_begin(const tutti_topology *t, const tutti_fabric *net, const tutti_flow *flows, int64_t nflows,
                          tutti_max_min *out);
-/* From now on a port into a host has a rate of 1 / (1 + incast (k - 1)) of its own while k flows come in. */
+/* Charges incast from now on: while k flows come into a host, its port has only 1 / (1 + incast (k - 1)) of its
+ * rate. */
 void tutti_max_min_charge_incast(const tutti_topology *t, const tutti_fabric *net, tutti_max_min *s);
-/* Gives bytes, more than none, to a flow that is not under way. False: its route has no links. */
+/* Gives bytes (more than 0) to a flow that has none. False: its route has no links. */
 bool tutti_max_min_add(tutti_max_min *s, int64_t flow, double bytes);
 /* Computes the shares. False: no flow is under way. */
 bool tutti_max_min_find(const tutti_fabric *net, tutti_max_min *s);

@@ -16,10 +16,11 @@ enum { INVOCATIONS = 8 };
 
 struct tutti_token_buckets {
     int32_t nstages, nlinks;
-    double *waits_s, *local_s; /* for each stage: seconds of waiting, and of work on ranks */
-    int32_t *kind;             /* for each stage: its kind; -1: nothing moves in it */
+    double *waits_s, *local_s; /* for each stage: seconds in which all ranks wait, and seconds of local work */
+    int32_t *kind;             /* for each stage: number of its kind (stages that move the same bytes are of one kind);
+                                * -1: nothing moves in it */
     double *transfer_s;        /* for each kind: its transfer time without shaping */
-    double *busy_s;            /* for each kind: busy time of its links at their rates */
+    double *busy_s;            /* for each kind and link: seconds in which the link is busy at its full rate */
     double *most_s;            /* for each link: the most that its bucket holds; 0: it is not shaped */
 };
 
@@ -74,8 +75,8 @@ static void fill(const tutti_token_buckets *b, double seconds, double *has_s)
     for (int32_t l = 0; l < b->nlinks; l++) has_s[l] = fmin(b->most_s[l], has_s[l] + seconds);
 }
 
-/* Returns the time of a stage's transfer, shortened in proportion to the rest of the fullest link after buckets are
- * used. */
+/* Returns the time of a stage's transfer. It is shortened by the share of the fullest link's bytes that the buckets
+ * take at once. */
 static double transfer(const tutti_token_buckets *b, int32_t kind, double scale, double *has_s)
 {
     const double *busy_s = &b->busy_s[(size_t)kind * (size_t)b->nlinks];

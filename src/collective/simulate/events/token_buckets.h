@@ -15,8 +15,8 @@
 
 typedef struct tutti_token_buckets tutti_token_buckets;
 
-/* Makes the buckets for stages that were timed without shaping. NULL: the topology is not shaped. The caller's
- * (tutti_token_buckets_destroy). */
+/* Makes the buckets for stages that were timed without shaping. NULL: the topology is not shaped. The caller destroys
+ * them. */
 tutti_token_buckets *tutti_token_buckets_create(const tutti_traffic *traffic, const tutti_topology *t,
                                                 const tutti_fabric *net, const tutti_stages *stages);
 void tutti_token_buckets_destroy(tutti_token_buckets *b);

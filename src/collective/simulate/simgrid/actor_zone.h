@@ -15,9 +15,10 @@ extern "C" {
 typedef struct tutti_zone tutti_zone;
 typedef struct tutti_wait_set tutti_wait_set; /* messages for which one actor waits */
 
-/* Builds the network of p in SimGrid. p outlives it. One a process. */
+/* Builds the network of problem p in SimGrid. p outlives it. Only one network can be built in a process. */
 tutti_zone *tutti_zone_create(const tutti_actor_problem *p);
-/* Lets every rank call `play`; returns when no rank can go on: a rank that has not returned from `play` hangs. */
+/* Lets every rank call `play`; returns when no rank can continue: a rank that has not returned from `play` by then
+ * hangs. */
 void tutti_zone_run(tutti_zone *z, void (*play)(void *with, tutti_zone *z, int32_t rank, tutti_wait_set *set),
                     void *with);
 

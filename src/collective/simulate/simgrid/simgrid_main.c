@@ -22,7 +22,7 @@ typedef struct {
     double *end_s; /* for each rank: when it ended; < 0: it has not */
 } tutti_play;
 
-/* The data by which a rank uses the network. */
+/* The argument of the functions by which a rank's player uses the network. */
 typedef struct {
     tutti_zone *zone;
     tutti_wait_set *set;
@@ -54,8 +54,8 @@ static void load_from(void *with, const tutti_actor_load *load, int32_t tag)
 
 static const tutti_actor_wire wire = {.send = send_on, .receive = receive_on, .signal = signal_on, .load = load_from};
 
-/* Plays a rank as an actor. If nothing is due and nothing travels it never goes on; SimGrid then sees the waiting
- * actors. */
+/* Plays a rank as an actor. If nothing is due and nothing travels, the actor never continues, and SimGrid finds it
+ * among the waiting actors. */
 static void rank_play(void *with, tutti_zone *zone, int32_t rank, tutti_wait_set *set)
 {
     const tutti_play *play = with;

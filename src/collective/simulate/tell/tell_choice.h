@@ -23,13 +23,13 @@ tutti_status tutti_tell_read_engines(const char *text, unsigned *engines, tutti_
 /* Writes a table with reasons for empty places, or one JSON object for each algorithm and engine. */
 void tutti_tell_engines(const tutti_engine_row *rows, int nrows, unsigned engines, bool json, tutti_strbuf *out);
 
-/* Writes a table, or one JSON object a range. nrows: number of ranks that share the elements (all-to-all), else 1;
+/* Writes a table, or one JSON object per range. nrows: number of ranks that share the elements (all-to-all), else 1;
  * bytes are those of one rank. */
 void tutti_tell_ranges(const tutti_ranges *ranges, int64_t nrows, bool json, tutti_strbuf *out);
 
 typedef struct {
     const tutti_policy *policy;
-    int64_t most_steps; /* limit of steps, as for tutti_choose_by */
+    int64_t most_steps; /* limit of a schedule's steps, as for tutti_choose_by */
     const tutti_compile_request *q;
     int64_t most, at; /* bytes of a rank: `most` is the largest size, `at` a size to mark, 0 = none */
     const tutti_topology *t;
@@ -46,7 +46,8 @@ typedef struct {
     const tutti_schedule *schedule;
     int64_t bytes; /* bytes of one rank */
     const tutti_topology *t;
-    int64_t most_steps; /* limit for the algorithms that are listed beside the program, as for tutti_choose_by */
+    int64_t most_steps; /* limit of steps, as for tutti_choose_by, for the algorithms that are listed beside the
+                         * program */
     bool json;
 } tutti_tell_program;
 /* Writes the times of the program. TUTTI_ERR_USAGE: it does not fit the topology; TUTTI_ERR_DATA: it has more stages

@@ -50,7 +50,8 @@ static void tell_json(const tutti_engine_row *row, int e, tutti_strbuf *out)
     tutti_strbuf_puts(out, "\n");
 }
 
-/* Writes each reason once, with the first algorithm that it holds for, unless it holds for all. */
+/* Writes each reason why an engine cannot answer once, with the first algorithm that has the reason, unless all have
+ * it. */
 static void tell_reasons(const tutti_engine_row *rows, int nrows, int e, tutti_strbuf *out)
 {
     for (int i = 0; i < nrows; i++) {
