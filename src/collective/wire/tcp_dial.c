@@ -17,7 +17,7 @@
 static const int64_t ANSWER_NS = 2000000000, PAUSE_NS = 50000000;
 
 /* A connection that is silent for 2 s is probed; five probes without an answer end it. TCP_USER_TIMEOUT would also end
- * connections to a process that is stopped and goes on later; tcp_wire.c looks for unacknowledged bytes instead. */
+ * connections to a process that is stopped and continued later; tcp_wire.c looks for unacknowledged bytes instead. */
 void tutti_tcp_set_options(const tcp_wire *w, int fd, bool is_here)
 {
     const struct {
@@ -40,7 +40,7 @@ static const tcp_way *way_of(const tcp_connection *c)
     return &p->ways[(c->index % p->nrails + c->way - 1) % p->nways];
 }
 
-/* Notes why this way to the peer failed, and tries the next. */
+/* Notes why this way to the peer failed, and begins with the next way. */
 static void give_up(tcp_connection *c, const char *why)
 {
     char address[64];
@@ -52,8 +52,8 @@ static void give_up(tcp_connection *c, const char *why)
     tutti_tcp_dial(c, tutti_clock_ns());
 }
 
-/* Makes the socket leave from the interface that was asked for. Without the right to bind to a device the address alone
- * decides. */
+/* Binds the socket to the interface that was asked for. Without the right to bind to a device, only the socket's
+ * address decides which interface is used. */
 static bool leave_from(const tcp_wire *w, int fd, const tcp_way *way)
 {
     struct sockaddr_storage from;
@@ -81,7 +81,7 @@ void tutti_tcp_dial(tcp_connection *c, int64_t now_ns)
 {
     const tcp_peer *p = &c->w->peers[c->rank];
     c->since_ns = now_ns;
-    if (c->way == p->nways) { /* begins again with the first way after a pause */
+    if (c->way == p->nways) { /* all ways have failed: begins again with the first way after a pause */
         c->way = 0;
         return;
     }

@@ -29,42 +29,45 @@
 #include "wire_order.h"
 
 enum {
-    TUTTI_TCP_MAGIC = 0x31747574, /* "tut1" */
+    TUTTI_TCP_MAGIC = 0x31747574, /* first word of every head, "tut1": shows that both sides have the same byte order
+                                   * and version */
     TUTTI_TCP_VERSION = 1,
     TUTTI_TCP_TOKEN = 16,
-    TUTTI_TCP_MOST_CONNECTIONS = 16, /* most connections of a pair */
+    TUTTI_TCP_MOST_CONNECTIONS = 16, /* most connections between two ranks */
     TUTTI_TCP_MOST_ADDRESSES = 16,   /* most addresses of a host */
     TUTTI_TCP_MOST_CALLERS = 64,     /* most accepted connections whose rank is not known yet */
     TUTTI_TCP_MOST_PINNED = 64,      /* most sends of a connection that the kernel still reads from */
 };
 
-/* --- frames: wire format, in the byte order of both sides (the magic word refuses everything else) --- */
+/* --- frames: wire format, in the byte order of both sides (a peer with another byte order sends another magic word and
+ * is refused) --- */
 
 typedef enum {
     TUTTI_TCP_PUT = 1,
     TUTTI_TCP_WORD,
-    TUTTI_TCP_READ,    /* asks for bytes */
-    TUTTI_TCP_ANSWER,  /* carries some of the bytes that were asked for */
-    TUTTI_TCP_REFUSAL, /* says that no such memory is enrolled */
+    TUTTI_TCP_READ,    /* a rank asks for bytes of the receiver's memory */
+    TUTTI_TCP_ANSWER,  /* carries some of the bytes that a read asked for */
+    TUTTI_TCP_REFUSAL, /* answers a read of memory that is not enrolled */
     TUTTI_TCP_BYE,
 } tcp_kind;
 
 typedef struct {
     uint32_t magic;
-    uint32_t head_sum; /* checksum of this head with head_sum 0; both sums are 0 unless one side asked for them */
+    uint32_t head_sum; /* checksum of this head, computed with head_sum = 0; both checksums are 0 unless one side asked
+                        * for them */
     uint32_t kind;
     uint32_t body_sum;
-    uint64_t address; /* put, word, read: in memory of the receiver of the frame; answer: offset in the bytes that were
-                       * asked for */
-    uint64_t number;  /* put: its number; word, read: number of the last put before it */
-    uint64_t word;    /* word: its value; read, answer, refusal: number of the read */
-    uint64_t nbytes;  /* put, answer: bytes that follow; read: bytes wanted */
+    uint64_t address; /* of a put, word or read: an address in the receiver's memory; of an answer: offset in the bytes
+                       * that were asked for */
+    uint64_t number;  /* of a put: its number; of a word or read: number of the last put before it */
+    uint64_t word;    /* of a word: its value; of a read, answer or refusal: number of the read */
+    uint64_t nbytes;  /* of a put or answer: bytes that follow the head; of a read: bytes wanted */
 } tcp_head;
 _Static_assert(sizeof(tcp_head) == 48, "the head of a frame is wire format");
 
 typedef struct {
     uint32_t magic, version;
-    uint8_t token[TUTTI_TCP_TOKEN]; /* hello: the listener's token; welcome: the dialer's */
+    uint8_t token[TUTTI_TCP_TOKEN]; /* in a hello: the listener's token; in a welcome: the dialer's token */
     int32_t rank;                   /* rank of the sender */
     uint32_t connection, nconnections;
     uint32_t spare;
@@ -74,13 +77,14 @@ _Static_assert(sizeof(tcp_hello) == 40, "hello and welcome are wire format");
 /* --- addresses --- */
 
 typedef struct {
-    uint8_t family, prefix; /* family 4 or 6; prefix: number of bits of the address that name its network */
+    uint8_t family, prefix; /* family: 4 or 6 (IPv4, IPv6); prefix: number of bits of the address that name its
+                             * network */
     uint8_t bytes[16];
     char name[16]; /* name of the interface */
-    uint32_t mbit; /* 0: unknown */
+    uint32_t mbit; /* rate of the interface in Mbit/s; 0: unknown */
 } tcp_address;
 
-/* The facts that peers need to connect. */
+/* The card of a rank: facts that peers need to connect to it. */
 typedef struct {
     uint32_t magic, version;
     uint8_t token[TUTTI_TCP_TOKEN];
@@ -95,7 +99,7 @@ typedef struct {
 /* One way to connect to a peer: from one of this rank's addresses to one of the peer's addresses. */
 typedef struct {
     tcp_address to;
-    int own; /* number of this rank's address to leave from, -1: the routes decide */
+    int own; /* number of this rank's address to leave from; -1: the system's routes decide */
 } tcp_way;
 
 /* The values of the environment, in the order of the words of TUTTI_NET_ZEROCOPY. */
@@ -103,11 +107,11 @@ typedef enum { TUTTI_TCP_ZEROCOPY_AUTO, TUTTI_TCP_ZEROCOPY_OFF, TUTTI_TCP_ZEROCO
 
 typedef struct {
     const char *interfaces; /* interfaces to use; NULL: any */
-    int64_t nconnections;   /* connections of a pair; 0: a rule decides */
+    int64_t nconnections;   /* connections between two ranks; 0: a rule decides (tcp_wire.c) */
     bool checksum;
     int zerocopy;
-    const char *congestion; /* algorithm of congestion control; NULL: a rule decides */
-    const char *ports;      /* "40000-40099"; NULL: the kernel chooses */
+    const char *congestion; /* name of the algorithm of congestion control; NULL: a rule decides */
+    const char *ports;      /* ports to listen on, "40000-40099"; NULL: the kernel chooses one */
 } tcp_settings;
 
 /* --- connections --- */
@@ -123,7 +127,7 @@ typedef struct {
 
 /* A connection whose rank is not known yet. */
 typedef struct {
-    tcp_source source; /* stays the first member: pointers to it are pointers to the whole */
+    tcp_source source; /* must stay the first member, because pointers to it are cast to pointers to the whole struct */
     int64_t since_ns;
     size_t got;
     tcp_hello hello;
@@ -131,7 +135,7 @@ typedef struct {
 
 /* A put: the parcels that are not sent yet, or that the kernel still reads. */
 typedef struct {
-    tutti_put base; /* stays the first member: pointers to it are pointers to the whole */
+    tutti_put base; /* must stay the first member, because pointers to it are cast to pointers to the whole struct */
     int64_t nparcels;
     bool lost;
 } tcp_flight;
@@ -141,7 +145,7 @@ typedef struct tcp_parcel {
     struct tcp_parcel *next;
     tcp_head head;
     const char *from;
-    size_t nbytes, gone; /* gone: bytes of the frame, head and body, that were sent */
+    size_t nbytes, gone; /* gone: bytes of the frame (head and body) that were sent so far */
     tcp_flight *flight;  /* put that waits for this frame; NULL: none */
     bool pins;           /* true if the frame's bytes are sent from where they lie, without a copy */
     int npinned;         /* number of send calls whose bytes the kernel still reads */
@@ -153,46 +157,47 @@ typedef enum { TUTTI_TCP_DOWN, TUTTI_TCP_DIALING, TUTTI_TCP_GREETING, TUTTI_TCP_
 typedef enum { TUTTI_TCP_PIN_UNKNOWN, TUTTI_TCP_PIN_ASKED, TUTTI_TCP_PIN_YES, TUTTI_TCP_PIN_NO } tcp_pinning;
 
 typedef struct {
-    tcp_source source; /* stays the first member: pointers to it are pointers to the whole */
+    tcp_source source; /* must stay the first member, because pointers to it are cast to pointers to the whole struct */
     tcp_wire *w;
     int rank, index;
     tcp_state state;
-    /* dialing: index of the way that is tried */
+    /* while dialing: index of the way that is tried now */
     int way;
     int64_t since_ns;
     size_t got; /* bytes of the welcome so far */
     tcp_hello welcome;
     char why[112]; /* why the connection is not up; "" = nothing has gone wrong yet */
-    /* sending: frames that wait */
+    /* list of the frames that wait to be sent */
     tcp_parcel *first, *last;
     size_t queued; /* bytes of the frames that wait */
     bool waits_for_room, corked;
-    bool is_shallow; /* the kernel takes only as many bytes as will leave soon */
+    bool is_shallow; /* true: the kernel accepts only as many bytes as will leave soon (tcp_messages.c) */
     tcp_pinning pinning;
     uint32_t next_pin;
     tcp_parcel *pinned[TUTTI_TCP_MOST_PINNED]; /* parcels that the kernel still reads, indexed by the number of the send
                                                 * call */
-    /* fields for receiving */
+    /* fields for receiving: */
     tcp_head in, next_in; /* in: head of the frame whose bytes come; next_in: head of the next frame */
-    size_t in_got;        /* bytes of `in` so far, or of next_in while bytes come */
-    char *to;             /* place of the next byte; NULL: the byte is dropped */
+    size_t in_got;        /* bytes of `in` received so far; while the frame's own bytes come, bytes of next_in */
+    char *to;             /* address for the next byte of the frame; NULL: its bytes are dropped */
     size_t left;          /* bytes of the frame still to come */
 } tcp_connection;
 
 typedef struct {
     tcp_connection *connections;
     int nconnections, nup;
-    bool dials;   /* this rank dials the peer; else the peer dials */
-    bool left;    /* the peer has said bye */
-    bool is_here; /* the peer is in this rank's network namespace: use loopback */
+    bool dials;   /* true: this rank dials the peer; false: the peer dials */
+    bool left;    /* true once the peer's bye has arrived: it has left in good order */
+    bool is_here; /* true if the peer is in this rank's network namespace, so that loopback reaches it */
     tcp_card *card;
     tcp_way ways[TUTTI_TCP_MOST_ADDRESSES];
-    int nways, nrails; /* nrails: number of first ways on which the connections are dealt out */
+    int nways, nrails; /* nways: number of ways; nrails: the connections are distributed over the first nrails of these
+                        * ways */
     tutti_wire_order order;
 } tcp_peer;
 
 struct tcp_wire {
-    tutti_wire wire; /* stays the first member: pointers to it are pointers to the whole */
+    tutti_wire wire; /* must stay the first member, because pointers to it are cast to pointers to the whole struct */
     tutti_arena arena;
     tcp_settings settings;
     int poll; /* the epoll set */
@@ -200,20 +205,21 @@ struct tcp_wire {
     tcp_caller callers[TUTTI_TCP_MOST_CALLERS];
     tcp_card card;
     tcp_peer *peers;
-    bool checksum; /* every frame has a checksum, because one side asked for it */
-    int ncorked;   /* number of corked connections */
+    bool checksum; /* true if every frame has a checksum, because one side asked for them */
+    int ncorked;   /* number of connections whose last bytes the kernel holds back (tcp_send.c) */
     int nawaited;  /* number of peers that are not connected yet */
     int64_t watched_ns;
     tutti_wire_memory *memories;
     tutti_wire_reads reads;
     char trouble[80]; /* why no connection can be accepted; "" = nothing has gone wrong */
-    char words[200];  /* memory of tutti_tcp_describe */
+    char words[200];  /* memory for the text of tutti_tcp_describe */
 };
 
 /* --- tcp_wire.c --- */
 /* Adds or changes a descriptor of the epoll set, for reading; room: also for writing. False: errno. */
 bool tutti_tcp_watch(tcp_wire *w, tcp_source *s, bool room, bool is_new);
-/* Ends all connections to the peer of `c`. The words, and the system's text for `problem` (0: none), say why. */
+/* Ends all connections to the peer of `c`. The reason is the given words and the system's text for the errno `problem`
+ * (0: none). */
 void tutti_tcp_break(tcp_connection *c, int problem, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Ends this connection alone, which its peer has ended in good order. */
 void tutti_tcp_end(tcp_connection *c, bool over);
@@ -227,14 +233,14 @@ bool tutti_tcp_read_ports(const char *text, int *first, int *last);
 /* Returns the number in /sys/class/net/INTERFACE/FILE ("speed": Mbit/s, "dev_port"); 0: there is none, or it is
  * negative. */
 uint32_t tutti_tcp_interface_figure(const char *interface, const char *file);
-/* Lists addresses of interfaces that are up, fastest first; `wanted`: of these alone ("eth0,ib0"), NULL = of all but
- * loopback. */
+/* Lists addresses of interfaces that are up, fastest first; `wanted`: only of these interfaces ("eth0,ib0"); NULL = of
+ * all but loopback. */
 tutti_status tutti_tcp_list_addresses(const char *wanted, tcp_address out[TUTTI_TCP_MOST_ADDRESSES], uint32_t *n,
                                       tutti_failure *err);
 tutti_status tutti_tcp_fill_card(tcp_wire *w, tutti_failure *err);
 /* Returns true if both cards are of one network namespace. */
 bool tutti_tcp_is_here(const tcp_card *a, const tcp_card *b);
-/* Finds the ways to a peer, best first. */
+/* Finds the ways (pairs of addresses) to a peer, best first. */
 void tutti_tcp_find_ways(const tcp_wire *w, tcp_peer *p);
 socklen_t tutti_tcp_sockaddr(const tcp_address *a, uint32_t port, struct sockaddr_storage *out);
 void tutti_tcp_address_text(const tcp_address *a, char out[64]);
@@ -246,7 +252,7 @@ tutti_status tutti_tcp_listen(tcp_wire *w, tutti_failure *err);
 void tutti_tcp_stop_listening(tcp_wire *w);
 void tutti_tcp_accept(tcp_wire *w);
 void tutti_tcp_hear(tcp_wire *w, tcp_caller *caller);
-/* Drops callers that have said nothing for seconds. */
+/* Drops callers that have sent nothing for seconds. */
 void tutti_tcp_drop_silent_callers(tcp_wire *w, int64_t now_ns);
 /* Expects nconnections connections to `rank`, none of them up yet. */
 void tutti_tcp_expect(tcp_wire *w, int rank, int nconnections);
@@ -264,7 +270,7 @@ void tutti_tcp_set_options(const tcp_wire *w, int fd, bool is_here);
 
 /* --- tcp_frame.c --- */
 void tutti_tcp_seal(const tcp_wire *w, tcp_head *head, const void *bytes);
-/* Returns NULL if the head may be one of a peer's frames; else why not. */
+/* Returns NULL if the head can be that of a peer's frame; else words that say why not. */
 const char *tutti_tcp_judge_head(const tcp_wire *w, const tcp_head *head);
 bool tutti_tcp_body_is_whole(const tcp_wire *w, const tcp_head *head, const void *bytes);
 

@@ -84,8 +84,8 @@ static bool is_there(const struct ifaddrs *all, const char *name, size_t n)
     return false;
 }
 
-/* Returns true if all interfaces of the list exist. A list that is half right is an error too, because bytes would go
- * another way than the user asked for. */
+/* Returns true if all interfaces of the list exist. A list with one wrong name is an error too, because bytes would use
+ * other interfaces than the user asked for. */
 static bool are_there(const struct ifaddrs *all, const char *list)
 {
     bool any = false;
@@ -113,7 +113,7 @@ static tutti_status fail_unknown(const char *wanted, const struct ifaddrs *all, 
     return TUTTI_ERR_USAGE;
 }
 
-/* Inserts by key, in descending order. */
+/* Inserts the address into the list, which is sorted by descending keys. */
 static void insert(tcp_address *out, uint32_t *n, const tcp_address *a, int64_t *keys, int64_t key)
 {
     uint32_t at = *n;
@@ -211,7 +211,8 @@ static void add_loopback(tcp_peer *p)
     p->ways[p->nways++] = (tcp_way){six, -1};
 }
 
-/* Ranks ways: those on a common network first, then by the slower of both ends. */
+/* Returns the key of a way: ways on a common network have the higher keys, and among them those whose slower end is
+ * faster. */
 static int64_t rank_way(const tcp_card *own, const tcp_way *way)
 {
     if (way->own < 0) return 0;
@@ -219,7 +220,7 @@ static int64_t rank_way(const tcp_card *own, const tcp_way *way)
     return 1 + (int64_t)(mine < theirs ? mine : theirs);
 }
 
-/* Inserts by key, in descending order from `first` on. */
+/* Inserts the way into the list, which is sorted by descending keys from `first` on. */
 static void add_way(tcp_peer *p, const tcp_way *way, int first, int64_t *keys, int64_t key)
 {
     if (p->nways == TUTTI_TCP_MOST_ADDRESSES) return;
@@ -228,8 +229,8 @@ static void add_way(tcp_peer *p, const tcp_way *way, int first, int64_t *keys, i
     p->ways[at] = *way, keys[at] = key;
 }
 
-/* If several interfaces were asked for, the best way over each comes first, and the connections are dealt out on
- * these. */
+/* If several interfaces were asked for, the best way over each of them comes first, and the connections are distributed
+ * over these ways. */
 static void part_rails(const tcp_card *own, tcp_peer *p)
 {
     p->nrails = 0;
@@ -255,7 +256,8 @@ void tutti_tcp_find_ways(const tcp_wire *w, tcp_peer *p)
     const int first = p->nways;
     for (uint32_t i = 0; i < to->naddresses; i++) {
         const tcp_way way = {to->addresses[i], find_own(own, &to->addresses[i])};
-        if (!p->is_here && is_ours(own, &way.to)) continue; /* a bridge has this address on every host */
+        /* leaves out an address that this host has too: it is that of a bridge, the same on every host */
+        if (!p->is_here && is_ours(own, &way.to)) continue;
         add_way(p, &way, first, keys, p->is_here ? 0 : rank_way(own, &way));
     }
     if (w->settings.interfaces) part_rails(own, p);

@@ -106,7 +106,7 @@ void tutti_tcp_accept(tcp_wire *w)
         if (fd < 0) {
             const int problem = errno;
             if (problem != EMFILE && problem != ENFILE) return;
-            if (drop_oldest(w)) continue; /* strangers are dropped first */
+            if (drop_oldest(w)) continue; /* no descriptor is left: drops a stranger and tries again */
             snprintf(w->trouble, sizeof w->trouble, "%s here (ulimit -n)", strerror(problem));
             return;
         }
@@ -121,7 +121,8 @@ void tutti_tcp_accept(tcp_wire *w)
 
 /* --- callers --- */
 
-/* Compares every byte, whether or not the first differ, so that the time reveals nothing. */
+/* Returns true if the hello has this process's token. Compares all bytes even if the first differ, so that the time
+ * reveals nothing. */
 static bool has_token(const tcp_wire *w, const tcp_hello *h)
 {
     unsigned differ = 0;
@@ -129,7 +130,7 @@ static bool has_token(const tcp_wire *w, const tcp_hello *h)
     return differ == 0;
 }
 
-/* Returns the connection of this hello; NULL: it fits none. */
+/* Returns the connection that this hello is for; NULL: there is none. */
 static tcp_connection *find_connection(tcp_wire *w, const tcp_hello *h)
 {
     if (h->magic != TUTTI_TCP_MAGIC || h->version != TUTTI_TCP_VERSION || !has_token(w, h)) return NULL;

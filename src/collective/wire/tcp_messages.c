@@ -11,7 +11,8 @@
 
 enum {
     SHORT = 1 << 17,        /* puts of up to this number of bytes are not cut */
-    MOST_PIECE = 1 << 20,   /* bytes of a piece, so that connections of unequal speed end together */
+    MOST_PIECE = 1 << 20,   /* bytes of the pieces of a longer put: small enough for connections of unequal speed to end
+                             * at about the same time */
     SUMMED_PIECE = 1 << 18, /* bytes of a piece with a checksum, which is made while the piece is in the second-level
                              * cache */
     PIECE_UNIT = 1 << 16,
@@ -22,7 +23,7 @@ enum {
 
 /* --- sending --- */
 
-/* Returns the bytes of a frame. */
+/* Returns the bytes of the pieces into which nbytes are cut. */
 static size_t piece_of(const tcp_wire *w, const tcp_peer *p, size_t nbytes)
 {
     size_t piece = nbytes;
@@ -33,7 +34,7 @@ static size_t piece_of(const tcp_wire *w, const tcp_peer *p, size_t nbytes)
     return w->checksum && piece > SUMMED_PIECE ? SUMMED_PIECE : piece;
 }
 
-/* Returns the connection with the least to send, and among equal ones the next in turn. */
+/* Returns the connection with the fewest bytes to send; among equal ones, the next in turn. */
 static tcp_connection *connection_of(tcp_peer *p, size_t turn)
 {
     tcp_connection *best = &p->connections[turn % (size_t)p->nconnections];
@@ -55,7 +56,7 @@ static void post_pieces(tcp_wire *w, tcp_peer *p, const tcp_head *first, const c
         if (put) head.number = ++p->order.sent;
         tcp_connection *c = connection_of(p, turn++);
         tutti_tcp_seal(w, &head, from + at);
-        /* the put's word follows on this connection */
+        /* the last argument: on connection 0 the put's word follows at once */
         tutti_tcp_post(c, &head, from + at, flight, put && c->index == 0);
         at += head.nbytes;
     } while (at < nbytes && p->connections[0].state == TUTTI_TCP_UP);
@@ -66,7 +67,7 @@ static bool is_lost(const tcp_wire *w, int rank)
     return w->wire.broken[rank][0] != '\0';
 }
 
-/* Returns the flight; NULL: it is over already. A put to a peer that broke is never over. */
+/* Returns the flight of a put; NULL: it has ended already. A put to a peer whose connection broke never ends. */
 static tutti_put *launched(const tcp_wire *w, int rank, tcp_flight *f)
 {
     if (f && --f->nparcels > 0) return &f->base;
@@ -84,14 +85,14 @@ tutti_put *tutti_tcp_put(tutti_wire *base, int rank, uint64_t address, const voi
     tcp_wire *w = (tcp_wire *)base;
     tcp_peer *p = &w->peers[rank];
     tcp_flight *f = NULL;
-    (void)direct; /* all puts are received in place */
+    (void)direct; /* unused, because every put is received in place */
     const tcp_head first = {.kind = TUTTI_TCP_PUT, .address = address, .nbytes = nbytes};
     if (!p->left && !is_lost(w, rank)) post_pieces(w, p, &first, from, &f);
     return launched(w, rank, f);
 }
 
-/* Limits the unsent bytes of a socket. A socket takes 4 MB by itself, a tenth of a second at 300 Mbit/s, for which
- * later frames would wait. */
+/* Limits the unsent bytes of a socket. By default a socket accepts 4 MB, which take a tenth of a second at 300 Mbit/s;
+ * later frames would wait for them. */
 static void make_shallow(tcp_connection *c)
 {
     if (c->is_shallow || c->state != TUTTI_TCP_UP) return;
@@ -157,7 +158,7 @@ static void answer(tcp_wire *w, int rank, const tutti_wire_word *ask)
         post_pieces(w, &w->peers[rank], &head, from, NULL);
 }
 
-/* Words are written and reads answered when the puts before them have landed. */
+/* Writes a word, or answers a read, whose earlier puts have all landed. */
 static void serve(tcp_wire *w, int rank, const tutti_wire_word *word)
 {
     if (word->reads)

@@ -8,7 +8,7 @@
 #include <netinet/tcp.h>
 #include <time.h>
 
-#include <linux/errqueue.h> /* needs struct timespec */
+#include <linux/errqueue.h> /* needs struct timespec, so it comes behind <time.h> */
 
 #include "tcp_impl.h"
 
@@ -21,7 +21,7 @@ bool tutti_tcp_may_pin(tcp_connection *c, size_t nbytes)
     if (c->pinning == TUTTI_TCP_PIN_UNKNOWN &&
         setsockopt(c->source.fd, SOL_SOCKET, SO_ZEROCOPY, &(int){1}, sizeof(int)) != 0)
         c->pinning = TUTTI_TCP_PIN_NO;
-    /* wait for the kernel's answer to the first send */
+    /* until the kernel has reported on the first such send, others are copied, unless the user wants none copied */
     if (c->pinning == TUTTI_TCP_PIN_ASKED) return asked == TUTTI_TCP_ZEROCOPY_ON;
     return c->pinning != TUTTI_TCP_PIN_NO;
 }

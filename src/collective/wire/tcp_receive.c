@@ -35,7 +35,7 @@ static void end_frame(tcp_connection *c)
     tutti_tcp_settle(c->w, c->rank, &h);
 }
 
-/* Begins a frame when c->in is complete. */
+/* Begins to receive the bytes of a frame whose head is complete. */
 static void begin_frame(tcp_connection *c)
 {
     const tcp_head *h = &c->in;
@@ -79,7 +79,7 @@ static void take(tcp_connection *c, size_t n)
         if (c->to) c->to += n;
         return;
     }
-    if (c->left) { /* the bytes behind the frame belong to the next head */
+    if (c->left) { /* reads the next head in the same call, behind the frame's bytes */
         n -= c->left;
         if (c->to) c->to += c->left;
         c->left = 0;
@@ -94,7 +94,7 @@ static void take(tcp_connection *c, size_t n)
 
 static void lose(tcp_connection *c, int problem)
 {
-    if (c->w->peers[c->rank].left) /* a peer that has said bye has left */
+    if (c->w->peers[c->rank].left) /* the peer has sent its bye, so this end of the connection is no failure */
         tutti_tcp_end(c, true);
     else if (c->left)
         tutti_tcp_break(c, problem, "closed with %zu of %llu bytes still to come", c->left,
@@ -117,7 +117,7 @@ bool tutti_tcp_receive(tcp_connection *c)
         bytes += (size_t)n;
         take(c, (size_t)n);
         if ((size_t)n < wanted) break;             /* the read has emptied the socket */
-        if (c->left == 0 && c->in_got == 0) break; /* the frame may have been a word, for which a thread waits */
+        if (c->left == 0 && c->in_got == 0) break; /* returns after a word, because a thread may wait for it */
     }
     return bytes > 0;
 }

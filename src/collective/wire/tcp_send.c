@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tcp_send.c: sends frames into sockets: heads and bytes together, directly from their place.
  *
- * A frame goes at once if nothing waits before it. If the socket has no room, the rest is kept as a parcel and goes on
+ * A frame is sent at once if no other frame waits. If the socket has no room, the rest is kept as a parcel and is sent
  * when there is room. A short put is held until its word comes, or until a thread drives the wire. Both then cost one
  * call, and on a card that cuts packets the other end wakes up once. Sent separately, the first packets of a put would
  * arrive alone and wake it for nothing. */
@@ -12,7 +12,9 @@
 
 #include "tcp_impl.h"
 
-enum { MOST_PARTS = 32, MOST_HELD = 1 << 16 /* MOST_HELD: bytes of a packet that the card cuts */ };
+/* MOST_HELD: bytes of a put that are held back until its word comes; a card cuts up to so many into packets by
+ * itself */
+enum { MOST_PARTS = 32, MOST_HELD = 1 << 16 };
 
 /* --- the end of parcels --- */
 
@@ -83,7 +85,7 @@ static ssize_t send_parts(tcp_connection *c, struct iovec *parts, size_t nparts,
     return -1;
 }
 
-/* Lists the unsent parts of a parcel: 0, 1 or 2. */
+/* Lists the parts of a parcel that are not sent yet (of head and bytes): 0, 1 or 2. */
 static size_t list_parts(tcp_parcel *p, struct iovec *out)
 {
     const size_t head = sizeof p->head;
@@ -166,8 +168,9 @@ static void keep(tcp_connection *c, const tcp_head *head, const void *from, size
     p->pins = gone == 0 && tutti_tcp_may_pin(c, nbytes);
     if (flight && !*flight) {
         *flight = tutti_alloc(sizeof **flight);
-        **flight = (tcp_flight){.base = {.flying = true}, .nparcels = 1}; /* nparcels counts 1 for the function that
-                                                                           * posts the parcels */
+        **flight = (tcp_flight){.base = {.flying = true}, .nparcels = 1}; /* one count for this function, so that the
+                                                                           * flight does not end before all parcels are
+                                                                           * posted */
     }
     if (flight) p->flight = *flight, p->flight->nparcels++;
     if (c->last)

@@ -96,8 +96,8 @@ static void say_bye(tcp_wire *w)
 
 static bool progress(tutti_wire *base);
 
-/* Closing a socket with unread bytes resets the connection, which may lose bytes on their way. So everything must have
- * arrived before. */
+/* Closes the wire. Closing a socket with unread bytes resets the connection, which may lose bytes on their way, so
+ * everything must have arrived before. */
 static void close_wire(tutti_wire *base, double flush_s)
 {
     tcp_wire *w = (tcp_wire *)base;
@@ -165,8 +165,8 @@ void tutti_tcp_adopt(tcp_connection *c, int fd)
     if (++p->nup == p->nconnections && --w->nawaited == 0) tutti_tcp_stop_listening(w);
 }
 
-/* With one network between two ranks one connection carries as much as several (bench/hosts/NOTES.md). If several
- * networks were asked for, each gets a connection. */
+/* Returns the number of connections to a peer: as many as a rank asks for, otherwise one for each network. On one
+ * network one carries as much as several (bench/hosts/NOTES.md). */
 static int count_connections(const tcp_wire *w, const tcp_peer *p)
 {
     const uint32_t own = w->card.nconnections, theirs = p->card->nconnections, more = own > theirs ? own : theirs;
@@ -196,7 +196,7 @@ static tutti_status connect_peer(tutti_wire *base, int rank, const void *address
     return TUTTI_OK;
 }
 
-/* Returns what has gone wrong with the connections of a peer. */
+/* Returns words about why a peer is not connected. */
 static const char *why_not(const tcp_wire *w, const tcp_peer *p)
 {
     for (int k = 0; k < p->nconnections; k++)
@@ -291,7 +291,7 @@ static int descriptor(tutti_wire *base)
     return ((tcp_wire *)base)->poll;
 }
 
-/* The epoll set reports everything by itself; only held bytes must be sent. */
+/* Prepares a sleep on the epoll set, which reports everything by itself; only bytes that are held back must be sent. */
 static bool arm(tutti_wire *base)
 {
     tcp_wire *w = (tcp_wire *)base;

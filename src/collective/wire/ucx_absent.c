@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ucx_absent.c: stands for ucx_wire.c where the build found no UCX. */
+/* ucx_absent.c: replaces ucx_wire.c in a build that found no UCX. */
 #include "wire_impl.h"
 
 const tutti_wire_row tutti_wire_ucx = {

@@ -13,7 +13,7 @@
 #include "wire_impl.h"
 #include "wire_order.h"
 
-/* Functions of libucp and, the last one, of libucs. */
+/* The functions that are loaded: from libucp, and the last one from libucs. */
 #define TUTTI_UCX_FUNCTIONS(_)                                                                                         \
     _(ucp_init_version)                                                                                                \
     _(ucp_get_version)                                                                                                 \
@@ -44,22 +44,22 @@ typedef struct {
     TUTTI_UCX_FUNCTIONS(TUTTI_LIBRARY_POINTER)
 } ucx_functions;
 
-enum { TUTTI_UCX_MESSAGE = 0 }; /* number of UCP's active message; all messages use this one */
+enum { TUTTI_UCX_MESSAGE = 0 }; /* the number under which all messages are sent as UCP's active messages */
 
 typedef enum {
     TUTTI_UCX_PUT,
     TUTTI_UCX_WORD,
-    TUTTI_UCX_READ,    /* asks for bytes */
-    TUTTI_UCX_ANSWER,  /* carries the bytes that were asked for */
-    TUTTI_UCX_REFUSAL, /* says that no such memory is enrolled */
+    TUTTI_UCX_READ,    /* a rank asks for bytes of the receiver's memory */
+    TUTTI_UCX_ANSWER,  /* carries the bytes that a read asked for */
+    TUTTI_UCX_REFUSAL, /* answers a read of memory that is not enrolled */
 } ucx_kind;
 
 /* Head of every message: wire format. */
 typedef struct {
-    uint64_t address; /* put, word, read: in memory of the receiver of the message */
-    uint64_t number;  /* put: its number; word, read: number of the last put before it */
-    uint64_t word;    /* word: its value; read, answer, refusal: number of the read */
-    uint64_t nbytes;  /* read: bytes wanted */
+    uint64_t address; /* of a put, word or read: an address in the receiver's memory */
+    uint64_t number;  /* of a put: its number; of a word or read: number of the last put before it */
+    uint64_t word;    /* of a word: its value; of a read, answer or refusal: number of the read */
+    uint64_t nbytes;  /* of a read: bytes wanted */
     int32_t rank;
     uint32_t kind;
 } ucx_head;
@@ -67,19 +67,19 @@ typedef struct {
 /* The facts that peers need to connect: wire format. */
 typedef struct {
     uint64_t host;   /* equal for ranks of one kernel, one network namespace and one TUTTI_HOST_ID */
-    uint64_t shares; /* UCX can copy between processes on this host */
-    char address[];  /* address of the worker */
+    uint64_t shares; /* 1 if UCX can copy between processes on this host, else 0 */
+    char address[];  /* address of the rank's UCP worker */
 } ucx_card;
 
 typedef struct {
-    ucp_ep_h endpoint; /* NULL: not connected */
+    ucp_ep_h endpoint; /* UCP's endpoint for the peer; NULL: not connected */
     bool handles;      /* true if the endpoint handles errors: UCX then reports when the connection ends */
-    bool one_sided;    /* long puts are fetched by a transport that needs no help of the peer */
+    bool one_sided;    /* true if long puts are fetched by a transport that needs no help of the peer's process */
     tutti_wire_order order;
 } ucx_peer;
 
 typedef struct {
-    tutti_wire wire; /* stays the first member: pointers to it are pointers to the whole */
+    tutti_wire wire; /* must stay the first member, because pointers to it are cast to pointers to the whole struct */
     ucx_functions ucx;
     ucp_context_h context;
     ucp_worker_h worker;
@@ -88,7 +88,7 @@ typedef struct {
     ucx_peer *peers;
     char transports[64]; /* transports to all peers, such as "sysv+posix+cma" */
     char devices[96];    /* devices of the transports that leave the host: "eth0 10.77.0.1+mlx5_0:1" */
-    char words[200];     /* memory of `describe` */
+    char words[200];     /* memory for the text of `describe` */
     tutti_wire_memory *memories;
     tutti_wire_reads reads;
 } ucx_wire;

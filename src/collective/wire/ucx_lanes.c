@@ -52,7 +52,8 @@ static bool is_card(const char *transport)
     return false;
 }
 
-/* TCP's lanes for long messages carry a put's bytes too, but both processes move them. */
+/* Returns true if the line is of a transport that moves long messages without the peer's process. TCP's lanes do not
+ * count, although a put's bytes use them. */
 static bool is_one_sided(const char *line, const char *transport)
 {
     return strstr(line, "rma_bw") && !is_tcp(transport);

@@ -2,8 +2,8 @@
 /* ucx_wire.c: the wire over UCP: verbs, TCP, shared memory, whatever UCX finds (UCX_TLS and UCX_NET_DEVICES are UCX's
  * own variables).
  *
- * One context and one worker a group, and an endpoint a peer, made from worker addresses that the group exchanged. Its
- * messages: ucx_messages.c. */
+ * A group has one context and one worker, and an endpoint for each peer, made from worker addresses that the group
+ * exchanged. Its messages: ucx_messages.c. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@
 #include "../../base/clock.h"
 #include "ucx_impl.h"
 
-enum { MOST_STEPS = 256 }; /* steps of progress at a time, because other threads want the lock */
+enum { MOST_STEPS = 256 }; /* most steps of progress in one call, because other threads wait for the lock */
 static const double MOST_DROP_S = 0.1;
 
 static tutti_status fail_ucs(const ucx_wire *w, const char *what, ucs_status_t status, tutti_failure *err)
@@ -57,7 +57,7 @@ static void set_buffers_of_tcp(ucx_wire *w, ucp_config_t *config)
     (void)w->ucx.ucp_config_modify(config, with_transport ? "TCP_TX_SEG_SIZE" : "TX_SEG_SIZE", "64k");
 }
 
-/* TUTTI_NET_IF holds for every wire, but UCX's own variable goes first. */
+/* Sets UCX's devices by TUTTI_NET_IF, as for every wire, unless UCX's own variable UCX_NET_DEVICES is set. */
 static ucs_status_t choose_devices(const ucx_wire *w, ucp_config_t *config)
 {
     const char *interfaces = getenv("TUTTI_NET_IF");
@@ -137,7 +137,7 @@ static void close_endpoints(ucx_wire *w, double until)
     for (int r = 0; r < w->wire.nranks; r++) close_endpoint(w, r, until);
 }
 
-/* UCX ends everything under way on an endpoint that is closed by force. */
+/* Closes the peer's endpoint by force: UCX then ends everything that is under way on it. */
 static void drop_peer(tutti_wire *base, int rank)
 {
     ucx_wire *w = (ucx_wire *)base;

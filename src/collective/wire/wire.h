@@ -24,7 +24,8 @@
 enum {
     TUTTI_WIRE_MAPS_MEMORY = 1, /* peers load and store directly; such a wire stays on one host */
     TUTTI_WIRE_CROSSES_HOSTS = 2,
-    TUTTI_WIRE_TELLS_ALL = 4, /* the wire's descriptor also reports puts since it was armed */
+    TUTTI_WIRE_TELLS_ALL = 4, /* the wire's descriptor becomes readable also for puts that were begun since it was
+                               * armed */
 };
 enum { TUTTI_WIRE_SURVEY = 200 };
 
@@ -44,7 +45,8 @@ typedef struct {
 typedef struct {
     const char *name, *help;
     unsigned can;
-    /* NULL: there is nothing to open (shm), or this build lacks the wire (then `absent` says what to do). */
+    /* Opens the wire. NULL: there is nothing to open (shm), or this build lacks the wire (then `absent` has a
+     * remedy). */
     tutti_status (*open)(int rank, int nranks, tutti_wire **out, tutti_failure *err);
     const char *absent;
     /* Waits up to flush_s until all puts have arrived; 0 = gives everything up. */
@@ -91,18 +93,19 @@ typedef struct {
     bool (*arm)(tutti_wire *w);
 } tutti_wire_row;
 
-/* The beginning of every open wire. */
+/* The first members of the struct of every open wire. */
 struct tutti_wire {
     const tutti_wire_row *row;
     int rank, nranks;
-    bool halted;         /* progress does nothing any more, because memory that peers may put into goes away */
-    int64_t copied;      /* bytes that have arrived and were copied to their place */
-    char (*broken)[160]; /* nranks entries: why the connection to a peer has ended; "" = it has not */
+    bool halted;         /* true: progress does nothing any more, because memory that peers may put into will be
+                          * freed */
+    int64_t copied;      /* bytes that arrived elsewhere and were then copied to their place */
+    char (*broken)[160]; /* for each rank: why the connection to it has ended; "" = it has not */
 };
 
 int tutti_wire_count(void);
 const tutti_wire_row *tutti_wire_at(int i);
-/* Returns the row, or NULL and words with the nearest name. */
+/* Returns the wire's row; NULL: there is none, and the failure names the nearest name. */
 const tutti_wire_row *tutti_wire_find(const char *name, tutti_failure *err);
 
 /* Checks that TUTTI_NET_IF names interfaces of this host that are up. Returns TUTTI_OK, or TUTTI_ERR_USAGE with the
@@ -114,7 +117,7 @@ tutti_status tutti_wire_check_settings(tutti_failure *err);
 
 /* An address of this host that the wire tcp may use. */
 typedef struct {
-    char name[16], address[64]; /* "eth0", "10.77.0.1" */
+    char name[16], address[64]; /* such as "eth0" and "10.77.0.1" */
     uint32_t mbit;              /* rate that the interface reports, in Mbit/s; 0 = unknown */
     uint32_t mtu;               /* bytes of the largest packet; 0 = unknown */
 } tutti_wire_interface;

@@ -27,15 +27,15 @@ void *tutti_wire_memory_find(const tutti_wire_memory *list, uint64_t address, si
 
 typedef struct {
     uint64_t address, number;
-    uint64_t word;   /* value of the word; for a read, its number */
-    uint64_t nbytes; /* read: bytes wanted */
+    uint64_t word;   /* of a word: its value; of a read: its number */
+    uint64_t nbytes; /* of a read: bytes wanted */
     bool reads;
 } tutti_wire_word;
 
 typedef struct {
-    uint64_t sent;   /* number of puts to the peer */
-    uint64_t landed; /* number of puts from the peer, up to the first gap */
-    uint64_t *early; /* numbers of puts that landed after a gap */
+    uint64_t sent;   /* number of puts sent to the peer */
+    uint64_t landed; /* the puts from the peer up to this number have all landed */
+    uint64_t *early; /* numbers of later puts that have landed already */
     tutti_wire_word *words;
     int nearly, early_room, nwords, words_room;
 } tutti_wire_order;
@@ -53,11 +53,11 @@ void tutti_wire_store_word(const tutti_wire_memory *list, uint64_t address, uint
 /* --- reads; zero-initialise --- */
 
 typedef struct tutti_wire_read {
-    tutti_put base; /* stays the first member: pointers to it are pointers to the whole */
+    tutti_put base; /* must stay the first member, because pointers to it are cast to pointers to the whole struct */
     struct tutti_wire_read *next;
     uint64_t number;
     char *to;
-    size_t nbytes, left; /* left: bytes that have not arrived */
+    size_t nbytes, left; /* nbytes: bytes of the read; left: bytes of it that have not arrived */
 } tutti_wire_read;
 
 typedef struct {
@@ -71,7 +71,7 @@ tutti_wire_read *tutti_wire_reads_begin(tutti_wire_reads *reads, void *to, size_
 char *tutti_wire_reads_place(const tutti_wire_reads *reads, uint64_t number, uint64_t offset, size_t n);
 /* Notes that n bytes of the read's answer have arrived; the last of them end the read. */
 void tutti_wire_reads_arrive(tutti_wire_reads *reads, uint64_t number, size_t n);
-/* Notes that the peer has no memory where the read wants it. */
+/* Notes that the memory that the read asked for does not exist on the peer. */
 void tutti_wire_reads_refuse(tutti_wire_reads *reads, uint64_t number);
 void tutti_wire_reads_release(tutti_wire_reads *reads);
 
