@@ -10,7 +10,7 @@
 typedef struct tutti_exchange_line {
     const tutti_schedule *schedule; /* the compiled schedule, before lowering */
     int nmembers;
-    int32_t *members; /* a copy; NULL means all ranks */
+    int32_t *members; /* the members of the exchange, copied; NULL means all ranks */
     tutti_time_line line;
 } exchange_line;
 
@@ -31,7 +31,7 @@ static tutti_status seat_members(const tutti_topology *t, const tutti_plan_excha
     return TUTTI_OK;
 }
 
-/* True if some members map each other's memory on the topology, by the lowered schedule. */
+/* True if some members map each other's memory on the topology, so that the lowered schedule must be timed. */
 static bool maps_memory(const tutti_schedule_header *lowered, const tutti_topology *t)
 {
     bool maps = false, agrees = lowered->wire == TUTTI_WIRE_MAPPED || lowered->host_of;

@@ -11,7 +11,8 @@
 #include "../base/text/options.h"
 
 enum { MAX_BYTES = 1 << 16 };
-extern const tutti_embedded_text tutti_shipped_frameworks[]; /* made by the build */
+extern const tutti_embedded_text tutti_shipped_frameworks[]; /* the files of frameworks in this repository, which the
+                                                              * build embeds */
 
 const char *tutti_framework_shipped_at(int i)
 {
@@ -175,7 +176,8 @@ int tutti_framework_overrides(const tutti_framework *f, tutti_framework_sets spa
     snprintf(space[n++], sizeof space[0], "exchange.algorithm=%s", f->algorithm);
     snprintf(space[n++], sizeof space[0], "exchange.buckets=%s", f->buckets);
     snprintf(space[n++], sizeof space[0], "exchange.update=%s", f->update);
-    if (strcmp(f->buckets, "auto") != 0) { /* a framework that chooses buckets chooses these keys, too */
+    if (strcmp(f->buckets, "auto") != 0) { /* order and update_when are fixed as well, unless buckets are auto: then the
+                                            * choice sets all of these keys */
         snprintf(space[n++], sizeof space[0], "exchange.order=ready");
         snprintf(space[n++], sizeof space[0], "exchange.update_when=late");
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* framework.h: training frameworks as data: overheads, exchange and transport, and what makes the gap between two of
- * them.
+/* framework.h: training frameworks as data: overheads, exchange and transport, and the factors that make the gap
+ * between two of them.
  *
  * A framework is a file of figures with their sources (base/text/sourced.h): src/predict/frameworks/NAME.txt,
  * docs/devices.md has the keys. Its step is made from the step of a job with the framework's exchanges, on a topology
@@ -19,21 +19,21 @@ typedef struct {
     const char *about;
     /* keys of the exchange */
     const char *algorithm, *buckets; /* exchange.algorithm and exchange.buckets of a job */
-    const char *update;              /* exchange.update */
-    double bucket_bytes;             /* in bytes: exchange.bucket_bytes; 0 if not given */
+    const char *update;              /* exchange.update of a job */
+    double bucket_bytes;             /* exchange.bucket_bytes of a job, in bytes; 0 if the file has none */
     /* figures of the transport */
     double transport,
         most_bytes_per_s;       /* the share of a network's rate that the transport reaches, and an upper bound of its
                                  * rate (0: none) */
-    double message_s;           /* seconds of a message beside the network's latency */
-    double checked_bytes_per_s; /* the fastest network on which predicted steps were compared with published ones; 0:
-                                 * never */
-    /* what overlaps with what */
-    bool overlaps_exchange; /* exchanges overlap with the backward pass; else all exchanges come after it */
+    double message_s;           /* seconds that a message costs in addition to the network's latency */
+    double checked_bytes_per_s; /* rate of the fastest network on which predictions were compared with published steps;
+                                 * 0: they were not compared */
+    /* which parts of a step overlap */
+    bool overlaps_exchange; /* true: exchanges overlap with the backward pass; false: all exchanges come after it */
     /* input of samples */
     bool overlaps_read, overlaps_copy;         /* true if reading, or copying, overlaps with earlier steps */
-    double read_bytes_per_s, copy_bytes_per_s; /* rates of samples in f32: of reading into memory, and of copying into
-                                                * the device */
+    double read_bytes_per_s, copy_bytes_per_s; /* bytes per second: of reading samples (f32) into memory, and of copying
+                                                * them into the device */
 } tutti_framework;
 
 /* Opens a framework that comes with the program, or a file (a name with '/' or '.'). TUTTI_ERR_USAGE if there is none;
@@ -69,7 +69,7 @@ typedef enum {
 } tutti_factor;
 const char *tutti_factor_name(tutti_factor factor);
 const char *tutti_factor_meaning(tutti_factor factor);
-/* Replaces one factor of `f` by that of another framework. Texts stay those of the file of `f`. */
+/* Replaces one factor of `f` by that of another framework. The texts of `f` stay as they are. */
 void tutti_framework_turn(tutti_framework *f, const tutti_framework *to, tutti_factor factor);
 /* Splits a gap. step_s[0] is the step of the first framework; in each further step one more factor is the second
  * framework's. part_ns[i] becomes the part of factor i in whole nanoseconds, so that the parts add up to the gap

@@ -26,7 +26,8 @@ double tutti_predict_share(const tutti_plan *plan, int exchange)
     return drivers >> TUTTI_EACH_PERIOD & 1 ? 1 / (double)plan->config.period : 0;
 }
 
-/* True if the exchange is one of the first bucket's. All buckets travel alike, so the first stands for all. */
+/* True if the exchange is one of the first bucket's. The exchanges of all buckets are alike, so the first bucket
+ * represents all. */
 static bool is_of_first(const tutti_plan *plan, int exchange)
 {
     const int first = tutti_plan_common_bucket(plan);
@@ -57,7 +58,8 @@ tutti_status tutti_predict_bucket(tutti_exchange_times *times, int64_t n, tutti_
         seconds[x] = simulated.seconds;
     }
     *out = st ? (tutti_bucket_time){0} : add_up(plan, plan->config.rank, plan->loops, seconds);
-    /* ranks that share layers all exchange the other layers' buckets alike */
+    /* true if the exchanges of all ranks are alike; also if groups share layers: the buckets of the other layers are
+     * alike */
     const bool are_alike = tutti_plan_is_between_all(plan) || plan->graph->nsplit;
     for (int r = 0; r < plan->config.nranks && !st && !are_alike; r++) {
         tutti_loop loops[TUTTI_NDRIVERS];

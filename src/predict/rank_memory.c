@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_memory.c: adds up the memory of a rank by what it is for. An exchange's own memory is the scratch buffers of its
- * schedule, as the executor lays them out: each bank in whole cache lines, elements as they are sent. */
+/* rank_memory.c: adds up the memory of a rank by its use (weights, activations, ...). An exchange's own memory is the
+ * scratch buffers of its schedule, as the executor lays them out: each bank in whole cache lines, elements as they are
+ * sent. */
 #include "profile/profile.h"
 
 #include "../training/method/rule/rule.h"
 
 enum { LINE = 64 };
 
-/* Returns the field of *m in which memory of this role is counted. */
+/* Returns the field of *m that sums up memory of this role. */
 static int64_t *place_of(tutti_rank_memory *m, tutti_memory_role role)
 {
     switch (role) {

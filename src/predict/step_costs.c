@@ -50,7 +50,7 @@ tutti_status tutti_step_exchange_read(const char *text, tutti_step_exchange *out
 
 /* --- the algorithm of an allreduce --- */
 
-/* The number of parameter servers if none is given. */
+/* Returns the number of parameter servers if the user gives none: the number of hosts with ranks. */
 static int count_hosts(const tutti_topology *t, int nranks)
 {
     int32_t *host_of = tutti_alloc(sizeof *host_of * (size_t)nranks);
@@ -135,7 +135,7 @@ tutti_status tutti_step_costs_of(const tutti_step_exchange *x, const tutti_topol
     if (!st) st = time_allreduces(x, t, nranks, seconds, &c, err);
     for (int i = 0; i < cost->npoints && !st; i++) {
         cost->ns[i] = llround(seconds[i] * 1e9);
-        /* slices are whole elements, so a larger message may seem faster */
+        /* a larger message may seem faster, because slices are whole elements; costs must not fall */
         if (i > 0 && cost->ns[i] < cost->ns[i - 1]) cost->ns[i] = cost->ns[i - 1];
     }
     if (!st) *out = c;

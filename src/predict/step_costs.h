@@ -19,7 +19,7 @@ enum { TUTTI_STEP_NAME = 96 };
 
 typedef struct {
     bool has_servers;
-    int servers;                     /* number of parameter servers; 0 means as many as hosts with ranks */
+    int servers;                     /* number of parameter servers; 0 means one for each host with ranks */
     char algorithm[TUTTI_STEP_NAME]; /* algorithm of the exchanges; "" means the fastest */
 } tutti_step_exchange;
 /* Reads an exchange. TUTTI_ERR_USAGE if it is unknown, or if there is no such algorithm. */
@@ -27,12 +27,12 @@ tutti_status tutti_step_exchange_read(const char *text, tutti_step_exchange *out
 
 typedef struct {
     tutti_exchange_cost cost;
-    char smallest[TUTTI_STEP_NAME], whole[TUTTI_STEP_NAME]; /* algorithms that are used for the smallest message, and
-                                                             * for all bytes at once */
+    char smallest[TUTTI_STEP_NAME], whole[TUTTI_STEP_NAME]; /* the algorithm that is used for the smallest message, and
+                                                             * the one for all bytes at once */
     char bottleneck[32];                                    /* the busiest link when all bytes travel at once; "" if
                                                              * nothing moves */
 } tutti_step_costs;
-/* Bytes of the smallest message and of all messages; 1 <= smallest <= total. */
+/* The messages of a step: bytes of the smallest message and of all together; 1 <= smallest <= total. */
 typedef struct {
     int64_t smallest, total;
 } tutti_message_bytes;

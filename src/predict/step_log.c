@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step_log.c: logs the stretches of a predicted step, and finds the longest chain of them. The rank's compute lane has
- * no gaps except waits, so the chain is found from its end. Before each moment comes the stretch that was computed
- * until then, else the exchange that was waited for. Before an exchange comes the exchange that left the lane to it, or
- * the stretch that was computed until it began. */
+ * no gaps except waits, so the chain is found from its end. The stretch before a moment is the stretch of computing
+ * that ends then, else the exchange for which the rank waited. The stretch before an exchange is the exchange that
+ * ended when this one took the lane, or the stretch of computing that ended when it began. */
 #include "play/timeline.h"
 
 #include <math.h>
@@ -80,9 +80,9 @@ double tutti_step_log_computing(const tutti_step_log *log, double a, double b)
     return sum;
 }
 
-/* Returns until when the lane computes without a gap from t on, at most `most`; t itself if it does not compute then.
- * *next becomes the time at which it begins again, or INFINITY. Stretches are in the order of their times, so only
- * those near t are looked at, from *near on. */
+/* Returns the time until which the lane computes without a gap from t on, at most `most`; t itself if it does not
+ * compute at t. *next becomes the time at which computing begins again, or INFINITY. Stretches are sorted by time, so
+ * only those from *near on are looked at. */
 static double computes_until(const tutti_step_log *log, double t, double most, int *near, double *next)
 {
     double until = t;
@@ -123,11 +123,11 @@ int tutti_step_log_split(const tutti_step_log *log, const tutti_step_stretch *ex
 /* Stretches in the order in which the search from the end of a step to its begin needs them. A period may have a
  * million, so each is passed once. */
 typedef struct {
-    const tutti_step_stretch **computing, **sent; /* two arrays: stretches of computing sorted by begin, and exchanges
-                                                   * sorted by end; equal ones as they were played */
-    double *ends;                                 /* ends of all stretches, ascending */
-    int ncomputing, nsent, nends;                 /* for each array: number of its first entries that may still be
-                                                   * needed */
+    const tutti_step_stretch **computing, **sent; /* computing: stretches of computing, sorted by begin; sent:
+                                                   * exchanges, sorted by end; equal ones as they were played */
+    double *ends;                                 /* the times at which stretches end, ascending */
+    int ncomputing, nsent, nends;                 /* for each of the three arrays: number of its first entries that the
+                                                   * search may still need */
 } walk;
 
 static int compare_ends(const void *a, const void *b)
@@ -161,7 +161,7 @@ static void walk_end(walk *w)
     free(w->computing), free(w->sent), free(w->ends);
 }
 
-/* Returns the lane's stretch that ends at t or goes on then, or NULL. In this and the next functions, t never grows
+/* Returns the lane's stretch that ends at t or lasts beyond t, or NULL. In this and the next functions, t never grows
  * from call to call. */
 static const tutti_step_stretch *computing_at(walk *w, double t)
 {
@@ -184,7 +184,7 @@ static double last_end_before(walk *w, double t)
     return w->nends ? fmax(0, w->ends[w->nends - 1]) : 0;
 }
 
-/* Returns the stretch that had to end for `before` to begin at t, or NULL if that is unknown. */
+/* Returns the stretch whose end let `before` begin at t, or NULL if it is unknown. */
 static const tutti_step_stretch *cause_of(walk *w, const tutti_step_stretch *before, double t)
 {
     const tutti_step_stretch *computed = computing_at(w, t), *sent = sent_at(w, t);

@@ -8,7 +8,7 @@
 #include "../base/arena.h"
 #include "../base/text/options.h"
 
-/* Figures that can be changed, by their own keys or by the word for their group. */
+/* The figures that --what-if can change, each with its own key and with the word for its group. */
 static const struct {
     tutti_figure figure;
     const char *word;

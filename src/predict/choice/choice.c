@@ -12,7 +12,7 @@
 #include "choice_impl.h"
 #include "contestants.h"
 
-static const double ROUNDING = 1e-3; /* gains below this part of the step count as equal */
+static const double ROUNDING = 1e-3; /* a gain below this share of the step is no gain */
 enum { MODES = 3, FINISHED = 4, LEAST_BUCKET = 1 << 18, ROUGH = 4 };
 
 typedef struct {
@@ -24,13 +24,14 @@ typedef struct {
 typedef struct {
     const tutti_contestant *way;
     mode mode;
-    tutti_plan_costs costs; /* costs of the contestant's exchanges; the costs of layers belong to the base plan */
+    tutti_plan_costs costs; /* costs of this contestant's exchanges; the costs of the layers are taken from the base
+                             * plan */
     double step_s;
 } entry;
 
 typedef struct {
     const tutti_choice_question *q;
-    tutti_profile profile; /* seconds of nodes; on one host the kernels' times are left out */
+    tutti_profile profile; /* seconds of the step graph's nodes; on one host without the times of kernels */
     tutti_layer_time *layers;
     tutti_choice_memory *memory;
     tutti_plan *base; /* the plan that the fixed rule makes, with the costs of layers */
@@ -62,7 +63,8 @@ static void take(search *s, const tutti_plan *p, double step_s)
     }
 }
 
-/* Plays the plan of a configuration. Returns the predicted step, or INFINITY if there is no such plan. */
+/* Plays the plan of a configuration. Returns the predicted seconds of the step, or INFINITY if there is no such
+ * plan. */
 static double play(search *s, const tutti_plan_config *config)
 {
     tutti_plan *plan = NULL;
@@ -103,7 +105,7 @@ static int list_modes(const search *s, bool replicated, mode out[MODES])
         if (!q->open.update_when && all[i].early != q->config.early) continue;
         if (!q->open.order && !all[i].early && all[i].by_need != q->config.by_need) continue;
         if (is_host(q) && q->open.order && q->open.update_when && i > 0)
-            continue; /* on one host kernels hide no exchange, so one order is enough */
+            continue; /* on one host no exchange is hidden behind kernels, so one order is enough */
         if (!q->method->accept(&c, NULL)) out[n++] = all[i];
     }
     return n;
@@ -176,7 +178,8 @@ static void play_way(search *s, entry *e, bool rough)
 
 /* ---- the search ---- */
 
-/* Plays every contestant in every mode with a few bucket sizes, then the fastest few with all sizes. */
+/* Plays plans of every contestant in every mode with a few bucket sizes, then those of the fastest few with all
+ * sizes. */
 static void play_ways(search *s, const tutti_contestants *ways)
 {
     entry entries[TUTTI_MOST_CONTESTANTS * MODES];
@@ -216,7 +219,8 @@ static void take_profile(search *s)
     s->profile.update_s_per_element = 20 / q->topology->figure[TUTTI_FIGURE_ADD];
 }
 
-/* Returns costs of layers alone. A plan made with them knows when its gradients are ready. */
+/* Returns plan costs that have the times of layers only, so that a plan made with them knows when its gradients are
+ * ready. */
 static tutti_plan_costs layer_costs(const search *s)
 {
     const tutti_profile *p = &s->profile;
@@ -266,14 +270,15 @@ static tutti_status find(search *s, bool brief, tutti_failure *err)
     tutti_status st = make_base(s, err);
     if (st || brief || tutti_plan_is_async(s->base)) return st;
     if (!tutti_plan_is_between_all(s->base) && !s->q->graph->nsplit) return st;
-    rule = *s->out; /* the choice by the rule has no cut */
+    rule = *s->out; /* a copy of the choice by the fixed rule, whose buckets never need a list of cuts */
     tutti_contestants_find(s->q, s->base, s->memory, &ways);
     play_ways(s, &ways);
     s->out->nsimulated = ways.nsimulated;
     s->out->is_chosen = isfinite(s->out->step_s);
     if (isfinite(rule.step_s) && s->out->step_s > rule.step_s * (1 - s->q->margin)) {
         rule.nplayed = s->out->nplayed, rule.nsimulated = s->out->nsimulated;
-        rule.cut.values = s->out->cut.values; /* keep the memory of the cut */
+        rule.cut.values = s->out->cut.values; /* keep the pointer to the list of cuts, so that its memory is released
+                                               * later */
         rule.is_chosen = true;
         *s->out = rule;
     }
@@ -288,7 +293,7 @@ void tutti_choice_memory_release(tutti_choice_memory *m)
     *m = (tutti_choice_memory){0};
 }
 
-/* Forgets what was kept for another machine, or for sums of another kind. */
+/* Empties the memory if its contents are of another machine, or of sums of another kind. */
 static void recall(search *s)
 {
     const tutti_choice_question *q = s->q;

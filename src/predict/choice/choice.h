@@ -25,7 +25,7 @@
 /* The keys that the job leaves open. */
 typedef struct {
     bool algorithm, buckets, order, update, update_when;
-    bool layers; /* true if the layers that groups of ranks share, and the number of groups, may be chosen */
+    bool layers; /* true if the choice may let groups of ranks share layers: which layers, and how many groups */
 } tutti_open_keys;
 
 /* Returns the times of the nodes of another graph of the same model, whose layers are shared. The caller releases
@@ -34,7 +34,7 @@ typedef tutti_status tutti_choice_profile_of(const void *arg, const tutti_graph 
                                              tutti_failure *err);
 
 /* Data that consecutive choices share: schedules and their times. Zero-initialise; release. A question about another
- * machine, another number of ranks, or sums of another kind makes it forget. */
+ * machine, another number of ranks, or sums of another kind empties it. */
 typedef struct {
     tutti_topology topology; /* the machine of the last question; the kept times depend on this field and the next
                               * ones */
@@ -52,7 +52,8 @@ typedef struct {
     tutti_plan_config config; /* the job's configuration; open keys have the values of the fixed rule */
     const tutti_profile *profile;
     const tutti_topology *topology;
-    tutti_choice_profile_of *profile_of; /* must be set if `open.layers` is */
+    tutti_choice_profile_of *profile_of; /* function for the node times of a graph with shared layers; needed if
+                                          * `open.layers` is set */
     const void *profile_arg;
     tutti_open_keys open;
     double margin;               /* a part of the step (0.01 = 1 %): a smaller gain does not replace the fixed rule */
@@ -62,19 +63,20 @@ typedef struct {
 } tutti_choice_question;
 
 typedef struct {
-    bool is_chosen; /* false if the question's configuration stands: nothing was open, or there was nothing to choose
+    bool is_chosen; /* false if the question's configuration is kept: no key was open, or there was nothing to choose
                      * from */
-    char algorithm[TUTTI_ALGORITHM_TEXT]; /* "rule" for the fixed rule */
-    int64_t bucket_bytes;                 /* in the units of tutti_plan_config; TUTTI_BUCKET_CUT: as `cut` says */
+    char algorithm[TUTTI_ALGORITHM_TEXT]; /* the chosen algorithm; "rule" for the fixed rule */
+    int64_t bucket_bytes;                 /* in the units of tutti_plan_config; TUTTI_BUCKET_CUT: `cut` has the sizes */
     tutti_reals cut;                      /* to be released by free(cut.values) */
     bool by_need, replicated, early;
     const char **shared;  /* names of the layers that groups share; to be released by free; the names belong to the
                           * question's model */
-    int nshared, ngroups; /* 0: no layer is shared */
+    int nshared, ngroups; /* number of shared layers, and number of groups that share them; 0: no layer is shared */
     int nbuckets;
     int64_t largest;         /* bytes of the largest bucket */
-    double step_s;           /* the predicted step; on a host without the time of kernels */
-    int nplayed, nsimulated; /* the effort: number of played plans and of simulated schedules */
+    double step_s;           /* predicted seconds of the step; on a host without the time of kernels */
+    int nplayed, nsimulated; /* the effort of the choice: number of plans that were played, and of schedules that were
+                              * simulated */
 } tutti_exchange_choice;
 
 /* Chooses. TUTTI_ERR_USAGE if the ranks have no room on the topology, or if no plan can be made. */

@@ -14,9 +14,9 @@
 enum { MOST_CANDIDATES = 48 };
 
 typedef struct {
-    int parts;           /* ranks of a group */
-    int nlayers;         /* number of layers that are shared, the largest ones of those that a group can share */
-    double step_s;       /* the step by the fixed rule */
+    int parts;           /* number of ranks in a group */
+    int nlayers;         /* number of shared layers: the largest of the layers that a group can share */
+    double step_s;       /* predicted seconds of a step by the fixed rule */
     tutti_graph *graph;  /* the model's graph with these layers shared */
     tutti_profile times; /* seconds of the nodes of `graph` */
 } candidate;
@@ -108,8 +108,8 @@ static void play(sharing *s, candidate *c, const tutti_choice_question *q)
     tutti_exchange_choice_release(&played);
 }
 
-/* Adds a candidate. It is played by the fixed rule in both orders, and as the best plan without shared layers
- * exchanges. */
+/* Adds a candidate. It is played by the fixed rule in both orders, and with the algorithm and buckets of the best plan
+ * without shared layers. */
 static void add(sharing *s, int parts, int nlayers)
 {
     candidate *c = &s->list[s->n];

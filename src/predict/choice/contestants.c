@@ -14,9 +14,10 @@ enum { FIRST_BYTES = 4096, GROWTH = 4, EACH = 3 };
 typedef struct {
     const tutti_choice_question *q;
     const tutti_plan *base;
-    int64_t n[TUTTI_MAX_COST_POINTS]; /* number of elements of each size */
+    int64_t n[TUTTI_MAX_COST_POINTS]; /* for each size: its number of elements */
     int nsizes;
-    double forward_s, update_s; /* seconds of the forward pass of all layers; seconds of updating one element */
+    double forward_s, update_s; /* forward_s: seconds of the forward pass of all layers; update_s: seconds of updating
+                                 * one element */
     tutti_choice_memory *memory;
     tutti_choice *by[TUTTI_NCOLLECTIVES]; /* one array of nsizes for each collective that was asked for; it belongs to
                                            * the memory */
@@ -85,8 +86,8 @@ static const tutti_choice *ask(study *s, tutti_collective c)
     return s->by[c];
 }
 
-/* Finds the times of an algorithm by size, in whole nanoseconds that never fall. Returns false if the algorithm cannot
- * do the collective. */
+/* Finds the times of an algorithm by size, in whole nanoseconds; a larger size never gets a smaller time. Returns false
+ * if the algorithm cannot do the collective. */
 static bool cost_of(study *s, tutti_collective c, const char *algorithm, tutti_exchange_cost *out)
 {
     const tutti_choice *choices = ask(s, c);
@@ -98,7 +99,7 @@ static bool cost_of(study *s, tutti_collective c, const char *algorithm, tutti_e
     for (int i = 0; i < s->nsizes; i++) {
         const tutti_candidate *found = &choices[i].candidates[at];
         if (!found->can) return false;
-        /* bytes as they would be without rounding on the way */
+        /* sizes in bytes of f32 elements, although fewer bytes travel if elements are rounded to `sent` bytes */
         out->bytes[i] = s->n[i] * TUTTI_ELEMENT_BYTES * TUTTI_ELEMENT_BYTES / sent;
         out->ns[i] = llround(found->sim.seconds * 1e9);
         if (i && out->ns[i] < out->ns[i - 1]) out->ns[i] = out->ns[i - 1];
@@ -106,8 +107,8 @@ static bool cost_of(study *s, tutti_collective c, const char *algorithm, tutti_e
     return true;
 }
 
-/* Returns the time from the beginning of the backward pass until all sums have arrived and the other exchanges of the
- * last bucket have ended. */
+/* Returns the time from the beginning of the backward pass, with merged buckets, until all sums have arrived and the
+ * exchanges behind the sums of the last bucket have ended. */
 static double merged(const study *s, const tutti_exchange_cost *first, const tutti_exchange_cost *then, double *after_s)
 {
     const tutti_plan *p = s->base;
@@ -146,7 +147,7 @@ static bool add_up(study *s, const char *algorithm, unsigned wanted, bool reduce
 }
 
 /* Returns the score of one algorithm; infinite if it cannot do a wanted collective. Collectives that do not reduce
- * distribute weights, behind the forward pass. */
+ * distribute updated weights; the forward pass can hide them. */
 static double score(study *s, const char *algorithm, bool replicated, unsigned wanted)
 {
     tutti_exchange_cost sums, weights;
@@ -154,7 +155,7 @@ static double score(study *s, const char *algorithm, bool replicated, unsigned w
     double after_s = 0;
     if (!add_up(s, algorithm, wanted, true, &sums) || !add_up(s, algorithm, wanted, false, &weights) || !sums.npoints)
         return INFINITY;
-    if (weights.npoints && !sums.overlap) { /* exchanges without overlap are hidden behind nothing */
+    if (weights.npoints && !sums.overlap) { /* without overlap no compute hides the exchanges */
         sums = sum_of(&sums, &weights);
         weights.npoints = 0;
     }
@@ -162,7 +163,8 @@ static double score(study *s, const char *algorithm, bool replicated, unsigned w
     return fmax(s->forward_s, after_s) + end_s + update_s;
 }
 
-/* Inserts by score, keeping at most `most`. Among equal scores the first stays first. */
+/* Inserts a contestant into the list, which is sorted by score and keeps at most `most`. Among equal scores the earlier
+ * one stays first. */
 static void insert(tutti_contestant *list, int *n, const tutti_contestant *w)
 {
     int at = *n;
@@ -181,7 +183,8 @@ static void add_best(study *s, bool replicated, tutti_contestants *out)
     config.replicated = replicated;
     if (s->q->method->accept(&config, NULL)) return;
     const unsigned wanted = s->q->method->collectives(&config);
-    if (!wanted || wanted & 1u << TUTTI_REDUCE) return; /* a method with a reduce is defined by its tree */
+    /* a reduce means a method that is defined by its tree, so there is nothing to choose */
+    if (!wanted || wanted & 1u << TUTTI_REDUCE) return;
     int first = 0;
     while (!(wanted >> first & 1)) first++;
     const tutti_choice *all = ask(s, (tutti_collective)first);

@@ -9,7 +9,7 @@
 typedef struct {
     char algorithm[TUTTI_ALGORITHM_TEXT];
     bool replicated;
-    double score_s; /* an estimate of the step; 0 for the fixed rule */
+    double score_s; /* estimated seconds of a step; 0 for the fixed rule */
 } tutti_contestant;
 
 enum { TUTTI_MOST_CONTESTANTS = 8 };
@@ -19,8 +19,8 @@ typedef struct {
     int nsimulated;
 } tutti_contestants;
 
-/* Lists the contestants, the fixed rule first. base: a plan by the fixed rule with costs, whose items say when
- * gradients are ready. */
+/* tutti_contestants_find lists the contestants, the fixed rule first. base: a plan by the fixed rule with costs, whose
+ * items say when gradients are ready. */
 void tutti_contestants_forget(tutti_choice_memory *m);
 void tutti_contestants_find(const tutti_choice_question *q, const tutti_plan *base, tutti_choice_memory *memory,
                             tutti_contestants *out);

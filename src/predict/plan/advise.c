@@ -11,7 +11,7 @@
 #include "../../job/job_fields.h"
 
 enum { MOST_SAMPLES = 1 << 16 };
-static const double ROUNDING = 1e-3; /* gains below this part of the step count as equal */
+static const double ROUNDING = 1e-3; /* a gain below this share of the step is no gain */
 
 /* ---- one prediction with other values of keys ---- */
 
@@ -93,7 +93,7 @@ static void try_groups(asker *a, tutti_advised *out)
         if (a->nranks % groups->n == 0) try_value(a, k, groups->text);
 }
 
-/* Adds what the key's best value needs to the overrides of out->together. Returns their number. */
+/* Adds to out->together the overrides that the key's best value needs. Returns their number. */
 static int set_key(tutti_advised *out, const tutti_advised_key *k)
 {
     int n = out->ntogether;
@@ -141,7 +141,7 @@ static void choose(const asker *a, tutti_advised *out)
 
 typedef struct {
     asker a;
-    int64_t samples; /* samples that the kernel times were measured with */
+    int64_t samples; /* samples of a rank for which the kernel times were measured */
 } sizing;
 
 static tutti_status computes_half(void *arg, int64_t samples, bool *holds, tutti_failure *err)

@@ -12,7 +12,8 @@ enum { TUTTI_ADVISE_MAX = 32, TUTTI_ADVISE_GROUPS = 7 };
 /* A key of the job, and the values that were tried for it. */
 typedef struct {
     const char *key; /* "exchange.algorithm" */
-    bool learns;     /* true if another value changes what is learned; then the value is shown but not recommended */
+    bool learns;     /* true if another value of the key changes what the network learns; then the value is shown but
+                      * not recommended */
     char with[96];   /* another override that this value needs; "" = none */
     tutti_alternative list[TUTTI_ADVISE_MAX];
     int n, best; /* number of values, and the index of the best; best is -1 if no value is possible */

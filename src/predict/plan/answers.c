@@ -46,7 +46,7 @@ tutti_status tutti_predict_answers_find(const tutti_predict_question *q, tutti_p
         a->advised = tutti_alloc(sizeof *a->advised);
         st = tutti_predict_advise(q, &options, a->advised, err);
     }
-    options.at = NULL; /* progress is reported only while advice is sought */
+    options.at = NULL; /* the predictions below report no progress; only those for advice do */
     if (!st && !a->is_other)
         st = tutti_job_view_step(q->job, &q->topology, &options, tutti_predict_last(q)->nranks, &a->step, err);
     return st;

@@ -23,7 +23,7 @@ tutti_status tutti_predict_changes_find(const tutti_predict_question *q, tutti_p
         tutti_predict_change *change = &a->changes[c];
         tutti_predict_options options = q->options;
         options.save_profile = NULL;
-        options.memory = NULL; /* the kept simulations belong to the unchanged machine */
+        options.memory = NULL; /* keeps no simulations, because the memory's simulations are of the unchanged machine */
         options.at = NULL;
         options.speed = (options.speed > 0 ? options.speed : 1) * change->speed;
         st = tutti_predict_job(q->job, &change->topology, &options, q->ranks, q->nranks, change->predicted, err);

@@ -99,7 +99,7 @@ tutti_status tutti_predict_faster(tutti_predict_question *q, tutti_failure *err)
         return TUTTI_OK;
     tutti_status st = tutti_framework_open("pytorch-ddp", &f, err);
     if (st) return st;
-    st = predict_as(q, &f, &nranks, 1, &ddp, NULL); /* DDP is not called faster if it cannot run the job */
+    st = predict_as(q, &f, &nranks, 1, &ddp, NULL); /* if DDP cannot run the job, it is not called faster */
     if (!st && ddp.step_s < own->step_s * (1 - 1e-3)) {
         add_fixed(q, &fixed);
         snprintf(q->faster, sizeof q->faster,
@@ -147,7 +147,8 @@ static void print_gap_json(const tutti_framework *a, const tutti_framework *b, i
     tutti_strbuf_puts(out, "\n");
 }
 
-/* Predicts the step of a, then with one more factor of b each time, for each rank count. */
+/* Predicts the steps between frameworks a and b for each rank count: first the step of a, then with one more factor of
+ * b each time. */
 static tutti_status steps_between(const tutti_predict_question *q, const tutti_framework *a, const tutti_framework *b,
                                   double step_s[TUTTI_PREDICT_MAX_RANKS][TUTTI_NFACTORS + 1], tutti_failure *err)
 {

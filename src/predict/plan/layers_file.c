@@ -10,7 +10,8 @@
 #include "../profile/profile.h"
 #include "planning_parts.h"
 
-static const double MOST_NS = 1e17; /* nanoseconds; more than three years */
+static const double MOST_NS = 1e17; /* longest time of a layer in nanoseconds (more than three years), so that sums
+                                     * cannot overflow */
 
 static tutti_status find_schedule(const char *name, const tutti_step_schedule **out, tutti_failure *err)
 {

@@ -8,17 +8,18 @@
 #include "planning.h"
 
 typedef struct {
-    int nranks; /* the rank count that was asked for */
+    int nranks; /* number of ranks that this answer is for */
     tutti_step_times times;
-    tutti_step_costs costs; /* zeros for one rank */
+    tutti_step_costs costs; /* costs of the step's messages; all zeros for one rank */
     double samples_per_s, speedup, efficiency;
 } tutti_layers_answer;
 
 typedef struct {
     /* the question: path of the layer file, name of the step's schedule, and its exchange */
-    const char *path, *schedule_name, *exchange_text; /* such as "wfbp" and "allreduce:ring" */
+    const char *path, *schedule_name, *exchange_text; /* schedule_name: such as "wfbp"; exchange_text: such as
+                                                       * "allreduce:ring" */
     tutti_topology topology;
-    int64_t batch; /* samples a rank with which the file's times were measured */
+    int64_t batch; /* samples of a rank for which the times in the file were measured */
     double speed;  /* factor by which computing is faster than in the file */
     int n;
     tutti_layers_answer at[TUTTI_PREDICT_MAX_RANKS];
@@ -29,9 +30,9 @@ typedef struct {
     tutti_step_layer *layers;
     tutti_step_work work;
     int64_t bytes, smallest;
-    tutti_rank_memory memory; /* memory of a rank, without that of activations, which the file does not tell */
+    tutti_rank_memory memory; /* memory of a rank without activations, because the file does not give their size */
     char rule[16];
-    bool knows_rule; /* the update rule is known, so its states are counted */
+    bool knows_rule; /* true if the update rule is known, so that the memory of its states is counted */
 } tutti_layers_question;
 
 /* Answers the question. TUTTI_ERR_USAGE: no such schedule or exchange, or a topology without room; TUTTI_ERR_DATA: a

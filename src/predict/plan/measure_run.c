@@ -14,7 +14,7 @@
 
 enum { MAX_ARGUMENTS = 160, SKIPPED_LINES = 2 };
 
-/* Ten lines of twenty steps each. The test is short because its result is not used. */
+/* The run logs ten lines of twenty steps each. Its test is short, because nobody reads its result. */
 static const char *const settings[] = {"epochs=0", "steps=200", "log_every=20", "data.test_samples=256"};
 enum { NSETTINGS = sizeof settings / sizeof settings[0] };
 

@@ -28,13 +28,14 @@ typedef struct {
 /* Questions beyond the time of a step, and their answers. */
 typedef struct {
     bool plans;            /* true if a whole run was asked for */
-    tutti_run_plan plan;   /* the plan of that run */
+    tutti_run_plan plan;   /* the plan of the whole run */
     bool samples_given;    /* --samples was given; else the number of samples is the job's */
     const char *prices_of; /* the named machine whose prices are used; NULL: --price, or no prices */
     tutti_machine_prices prices;
-    int ranks_per_node;     /* 0 means as many as the topology has */
+    int ranks_per_node;     /* number of ranks on a node; 0 means as many as the topology has */
     int64_t device_bytes;   /* memory of a rank's device; 0 if unknown */
-    bool is_other;          /* the steps are those of another framework (--framework), not of the job's own plan */
+    bool is_other;          /* true if the steps are those of another framework (--framework) instead of the job's own
+                             * plan */
     const char *svg, *html; /* paths of the drawings; NULL: no drawing */
     tutti_predict_change *changes;
     int nchanges;
@@ -59,14 +60,16 @@ typedef struct {
                                                  * steps; "" if there is none */
     double measured_s[TUTTI_PREDICT_MAX_RANKS]; /* seconds of a measured step at each rank count; NaN if not measured */
     tutti_predict_options options;
-    double *slowness;               /* one factor for each rank of the largest count; NULL if not asked for */
+    double *slowness;               /* for each rank of the largest count: factor by which its computing is slower;
+                                     * NULL: no rank is slow */
     tutti_layer_prediction *layers; /* times of layers at the last rank count; NULL if not asked for */
     int nlayers;
-    const tutti_predict_answers *answers; /* the questions beyond the time of a step */
-    char faster[320]; /* what another system does faster at the last rank count, by its model, and why; "" if nothing */
-    char shared[480]; /* what groups of ranks that share a layer would gain at the last rank count, and why they are not
-                       * chosen; "" if nothing */
-    double shared_step_s; /* the step with groups that share a layer; 0 if `shared` is "" */
+    const tutti_predict_answers *answers; /* answers to the questions beyond the time of a step */
+    char faster[320]; /* at the last rank count: which other framework its model predicts to be faster, and why; "" if
+                       * none is */
+    char shared[480]; /* at the last rank count: how much faster groups of ranks that share a layer would be, and why
+                       * the job does not use them; "" if they would not be */
+    double shared_step_s; /* predicted step with groups that share a layer; 0 if `shared` is "" */
 } tutti_predict_question;
 
 /* ---- before anything is predicted ---- */
@@ -90,8 +93,8 @@ void tutti_predict_shared(tutti_predict_question *q);
 /* Explains the gap between the steps of two frameworks "A,B", as text and as JSON lines. */
 tutti_status tutti_predict_gap(const char *names, const tutti_predict_question *q, tutti_strbuf *text,
                                tutti_strbuf *json, tutti_failure *err);
-/* Finds the answers that follow from q->predicted, and makes the further predictions. q->options.at is called for
- * advice alone. */
+/* Finds the answers that follow from q->predicted, and makes the further predictions. Only advice calls
+ * q->options.at. */
 tutti_status tutti_predict_answers_find(const tutti_predict_question *q, tutti_predict_answers *a, tutti_failure *err);
 void tutti_predict_answers_release(tutti_predict_answers *a);
 

@@ -8,13 +8,13 @@
 
 /* Returns the prediction at the last rank count that has one. There is always one. */
 const tutti_prediction *tutti_predict_last(const tutti_predict_question *q);
-/* False if a rank's memory is known to be too much for its device. */
+/* Returns false if it is known that a rank's memory is more than its device has. */
 bool tutti_predict_fits(const tutti_predict_answers *a, const tutti_prediction *p);
 /* Returns the number of hosts with ranks, or the number that --ranks-per-node gives. */
 int tutti_predict_nodes_of(const tutti_topology *topology, const tutti_predict_answers *a, int nranks);
 tutti_status tutti_predict_changes_find(const tutti_predict_question *q, tutti_predict_answers *a, tutti_failure *err);
 
-/* Predicts the job with `nmore` overrides behind those of the question, at a rank count. */
+/* Predicts the job at a rank count. To the question's own overrides it adds `nmore` overrides. */
 enum { TUTTI_PREDICT_MOST_MORE = 16 };
 tutti_status tutti_predict_with(const tutti_predict_question *q, const tutti_predict_options *options, int nranks,
                                 const char *const *more, int nmore, tutti_prediction *out, tutti_failure *err);
@@ -39,11 +39,12 @@ void tutti_predict_draw_scaling(const char *of, const double *ranks, const doubl
 /* Adds a line for each rank count: times of a step and, for a whole run, hours, nodes and cost. */
 void tutti_predict_add_table(const tutti_predict_question *q, tutti_strbuf *out);
 void tutti_predict_add_layers(const tutti_predict_question *q, tutti_strbuf *out);
-/* Adds what was chosen at the last rank count, and what would be faster still. Adds nothing if nothing was chosen. */
+/* Adds the exchange that was chosen at the last rank count, and what other choice would be faster. Adds nothing if
+ * nothing was chosen. */
 void tutti_predict_add_choice(const tutti_predict_question *q, tutti_strbuf *out);
 /* Adds a line about prices if they are those of a named machine. */
 void tutti_predict_add_prices(const tutti_predict_answers *a, tutti_strbuf *out);
-/* Adds sentences, one a line: the best counts, memory, what bounds a step. */
+/* Adds sentences, each on a line of its own: the best counts, memory, what bounds a step. */
 void tutti_predict_add_words(const tutti_predict_question *q, tutti_strbuf *out);
 /* Adds the sentences about a whole run. It reads the rank counts and the answers of the question. */
 void tutti_predict_add_run_words(const tutti_predict_question *q, tutti_strbuf *out);

@@ -9,7 +9,7 @@
 #include "planning_parts.h"
 #include "tutti/topology.h"
 
-/* Prints which ranks are slow, and what that costs the others. */
+/* Prints which ranks are slow, and how much time the other ranks lose by them. */
 static void print_slowness(const tutti_predict_question *q, tutti_strbuf *out)
 {
     int most = 0;
@@ -21,7 +21,7 @@ static void print_slowness(const tutti_predict_question *q, tutti_strbuf *out)
                                                         : "; all ranks wait for the slowest.\n");
 }
 
-/* Prints which part of a step is waiting. */
+/* Prints which share of a step is spent waiting. */
 static void print_shares(const tutti_predict_question *q, tutti_strbuf *out)
 {
     const char *before = "\nCommunication, of a step:";
@@ -92,7 +92,7 @@ static void explain_efficiency(const tutti_predict_question *q, tutti_strbuf *ou
                         : "; and kernels need not take half as long for twice the samples, as fewer fit in caches");
 }
 
-/* Prints the assumptions that no file states. */
+/* Prints assumptions that are in no file. */
 static void print_assumed(const tutti_predict_question *q, tutti_strbuf *out)
 {
     const tutti_prediction *p = tutti_predict_last(q);

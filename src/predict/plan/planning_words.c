@@ -36,7 +36,7 @@ static void add_deadline(const tutti_predict_answers *a, const tutti_run_choice 
     if (c->cheapest_in_time != c->fewest) add_choice("Cheapest in time", &a->plan, &a->rows[c->cheapest_in_time], out);
 }
 
-/* Names the rank counts with more samples a step than an epoch has. */
+/* Names the rank counts at which one step takes more samples than an epoch has. */
 static void add_too_large(const tutti_predict_question *q, tutti_strbuf *out)
 {
     const tutti_predict_answers *a = q->answers;
@@ -99,7 +99,7 @@ static void add_parts(const tutti_rank_memory *m, tutti_strbuf *out)
     }
 }
 
-/* Adds the memory at the rank count that needs most. */
+/* Adds a sentence about a rank's memory at the rank count that needs most. */
 static void add_memory(const tutti_predict_question *q, tutti_strbuf *out)
 {
     const tutti_predict_answers *a = q->answers;
@@ -107,7 +107,7 @@ static void add_memory(const tutti_predict_question *q, tutti_strbuf *out)
     char words[16], device[16];
     for (int i = 1; i < q->nranks; i++)
         if (q->predicted[i].memory.all > most->memory.all) most = &q->predicted[i];
-    if (!most->memory.all) return; /* a framework's prediction has no memory */
+    if (!most->memory.all) return; /* no sentence: the prediction of a framework knows no memory */
     tutti_predict_bytes_words(most->memory.all, words);
     tutti_predict_bytes_words(a->device_bytes, device);
     tutti_strbuf_printf(out, "Memory a rank: %s at %d rank%s (", words, most->nranks, plural(most->nranks));

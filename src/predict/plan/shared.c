@@ -8,7 +8,7 @@
 #include "../play/timeline.h"
 #include "planning_parts.h"
 
-static const double GAIN = 0.02; /* gains below this part of the step are not mentioned */
+static const double GAIN = 0.02; /* a gain below this share of the step is not mentioned */
 
 /* ---- predicting the job with other keys ---- */
 
@@ -37,10 +37,10 @@ tutti_status tutti_predict_with(const tutti_predict_question *q, const tutti_pre
 
 /* ---- layers that groups could share ---- */
 
-/* The dense layer with the most weights, which groups of ranks could share. */
+/* The dense layer with the most weights, which is a candidate for sharing among a group's ranks. */
 typedef struct {
     char name[64];
-    int64_t nweights; /* 0 if there is none */
+    int64_t nweights; /* number of its weights; 0 if there is no such layer */
 } dense_layer;
 
 static tutti_status find_dense(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
@@ -70,7 +70,8 @@ bool tutti_predict_sharable(const tutti_predict_question *q, const tutti_predict
     return !st && dense.nweights > 0;
 }
 
-/* Leaves out the number of groups that equals the number of ranks, which would be data parallelism. */
+/* Returns the i-th number of groups to try. A number equal to that of ranks is left out, because it would be data
+ * parallelism. */
 const tutti_groups *tutti_predict_groups_at(int i, int nranks)
 {
     static const tutti_groups all[] = {{1, "1"}, {2, "2"}, {4, "4"}, {8, "8"}, {16, "16"}, {32, "32"}};
@@ -79,8 +80,9 @@ const tutti_groups *tutti_predict_groups_at(int i, int nranks)
 
 /* ---- groups that are faster than the job's own plan ---- */
 
-/* Returns true if groups are to be tried: if the job says that no layer is shared. Where it says nothing, the choice
- * has tried them. They are not tried for canonical sums, whose bits they would change. */
+/* Returns true if groups that share layers are to be tried here: if the job says that no layer is shared. If the job
+ * leaves that open, the choice of exchanges has tried groups. Groups would change the bits of canonical sums, so they
+ * are not tried for these. */
 static bool is_asked(const tutti_predict_question *q, const tutti_prediction *own)
 {
     return q->topology.kind != TUTTI_TOPOLOGY_HOST && q->options.device && own->nranks > 1 &&

@@ -18,7 +18,8 @@ static tutti_status read_load(const char *path, tutti_svm_load *out, tutti_failu
     return st;
 }
 
-/* Reads the run to compare with. It must be the same training, on one of the question's rank counts. */
+/* Reads the trace of the run to compare with. It must be of the same training, on one of the rank counts of the
+ * question. */
 static tutti_status read_check(const char *path, tutti_trace_question *q, tutti_failure *err)
 {
     const tutti_status st = read_load(path, &q->checked, err);

@@ -9,7 +9,7 @@
 
 typedef struct {
     /* the question: path of the trace, and of a second trace to compare with */
-    const char *path, *check; /* check: NULL if there is no second trace */
+    const char *path, *check; /* the two paths; check: of the second trace, or NULL */
     tutti_topology topology;
     int n, ranks[TUTTI_PREDICT_MAX_RANKS];
     /* the answer: the load of the trace, and of the second trace */

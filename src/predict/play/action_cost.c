@@ -15,8 +15,8 @@ static double kernel_cost(const tutti_action_costs *p, const tutti_node *n)
     }
 }
 
-/* Returns the seconds of an action that moves `bytes`. The profile's update moves 20 bytes an element (it reads three
- * f32 and writes two); the time of other actions is scaled by bytes. */
+/* Returns the seconds of an action that moves `bytes`. They are scaled from the profile's update, which moves 20 bytes
+ * per element (it reads three f32 and writes two). */
 static double moving_cost(const tutti_action_costs *p, double bytes)
 {
     return bytes * p->profile->update_s_per_element / 20;
@@ -33,7 +33,8 @@ static double move_cost(const tutti_action_costs *p, const tutti_node *n)
     return moving_cost(p, 2 * (double)sizeof(float) * (double)elements);
 }
 
-/* Actions that wait for other ranks take no time here; async_run.c plays such waits. */
+/* Returns the seconds that an action computes. Actions that wait for other ranks take 0 here; async_run.c plays such
+ * waits. */
 double tutti_action_seconds(const tutti_action_costs *p, const tutti_action *a)
 {
     if (a->node < 0) return moving_cost(p, tutti_action_bytes(p->plan, a));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* async_run.c: plays an asynchronous run as events, which lie in a heap. The events of a worker are, in this order: it
- * has computed up to its visit; its vector sets out, if it had to wait for that; the vector has arrived at the centre;
- * rank 0 has checked the vector; the visit has ended; what the worker takes along has arrived; the worker has ended a
+ * has computed up to its visit; its vector is sent, if it had to wait for that; the vector has arrived at the centre;
+ * rank 0 has checked the vector; the visit has ended; the answer has arrived at the worker; the worker has ended a
  * step. Messages that travel end between these events (flows.h). */
 #include "async_run.h"
 
@@ -21,28 +21,31 @@ typedef struct {
 
 typedef struct {
     const tutti_async_run *run;
-    tutti_due_heap next; /* heap of the events to come */
-    int64_t *done;       /* for each worker: local steps done */
-    bool *is_held;       /* for each worker: it waits for a worker that is behind */
-    double *held_at;     /* for each worker: the time since which it waits */
-    event *turns;        /* in rank order: workers that have come and wait for their turn; worker -1 means nobody */
-    int64_t nvisits;     /* visits that have begun, in rank order */
-    double free_at;      /* time at which the centre gets free; INFINITY: in rank order, a worker has its turn */
-    event *brings;     /* in rank order between hosts: workers that wait until they may send; worker -1 means nobody */
-    int64_t nbrought;  /* number of turns whose vector has arrived or whose worker sends none */
-    bool is_on_way;    /* the next worker's vector is travelling */
-    double granted_at; /* time since which rank 0 lets the next worker send its vector */
+    tutti_due_heap next;  /* heap of the events to come */
+    int64_t *done;        /* for each worker: local steps done */
+    bool *is_held;        /* for each worker: true while it waits for a slower worker */
+    double *held_at;      /* for each worker: the time at which this wait began */
+    event *turns;         /* in rank order: for each worker, its visit if it waits for its turn, else worker -1 */
+    int64_t nvisits;      /* in rank order: number of visits that have begun */
+    double free_at;       /* time at which the centre becomes free; INFINITY: in rank order, while a worker has its
+                          * turn */
+    event *brings;        /* in rank order between hosts: for each worker, its event if it waits until it may send, else
+                        * worker -1 */
+    int64_t nbrought;     /* number of turns that are over for sending: the vector has arrived, or the worker sends
+                           * none */
+    bool is_on_way;       /* true while the vector of the next worker in turn travels */
+    double granted_at;    /* time since which the next worker in turn may send its vector */
     tutti_due_heap ready; /* by arrival between hosts: workers that wait to send, by the time at which rank 0 knows of
                            * them */
     double waited_s, travelled_s;
-    tutti_flows *flows; /* on a network: route 2 w goes from worker w to the centre, route 2 w + 1 back */
-    double *sent_at;    /* for each worker: the time at which its last message set out */
-    int64_t least;      /* local steps that all workers have done */
+    tutti_flows *flows; /* network: route 2w leads from worker w to the centre, route 2w + 1 back; NULL on one host */
+    double *sent_at;    /* for each worker: the time at which its last message was sent */
+    int64_t least;      /* number of local steps that every worker has done */
     int nleast;         /* number of workers that have done no more than `least` steps */
     int64_t most_ahead;
 } play;
 
-/* At equal moments the lower rank comes first, as in rank order. */
+/* Among events at the same time the lower rank's comes first, as in rank order. */
 static void push(play *p, event e)
 {
     tutti_due_heap_add(&p->next, (tutti_due){e.at, (int64_t)e.worker * NWANTS + (int64_t)e.want});
@@ -65,7 +68,8 @@ static bool is_far(const play *p, int worker)
     return p->run->far && p->run->far->is[worker];
 }
 
-/* Returns the seconds that the worker computes in a step, or in a part of a step. */
+/* Returns the worker's seconds for a part of a step that takes near_s on the centre's host and far_s on others, times
+ * its slowness. */
 static double of(const play *p, int worker, double near_s, double far_s)
 {
     return slowness(p, worker) * (is_far(p, worker) ? far_s : near_s);
@@ -153,15 +157,15 @@ static void wait_for_turn(play *p, const event *e)
     take_turns(p, e->at);
 }
 
-/* True if workers of other hosts send their vectors one after the other, in rank order: rank 0 tells the next worker
- * when the vector of the worker before has arrived. */
+/* True if workers of other hosts send their vectors one after the other, in rank order: rank 0 lets the next worker
+ * send when the vector of the worker before it has arrived. */
 static bool brings_in_turn(const play *p, int worker)
 {
     return is_in_rank_order(p) && is_far(p, worker) && moves(p, worker);
 }
 
-/* True if workers of other hosts send their vectors one after the other, by arrival: those with large vectors, in the
- * order in which rank 0 heard of them. */
+/* True if workers of other hosts send their vectors one after the other, by arrival: workers with large vectors send in
+ * the order in which rank 0 learned that they are ready. */
 static bool brings_by_turns(const play *p, int worker)
 {
     return p->run->brings_by_turns && !is_in_rank_order(p) && is_far(p, worker) && moves(p, worker);
@@ -208,7 +212,7 @@ static void come(play *p, const event *e)
     }
 }
 
-/* The worker's vector has arrived: it visits when the centre is free. */
+/* Plays that the worker's vector has arrived: the worker visits when the centre is free. */
 static void visit(play *p, const event *e)
 {
     if (is_in_rank_order(p) && !is_turn_whole(p)) {
@@ -263,7 +267,7 @@ static void come_back(play *p, const event *e)
     if (is_turn_whole(p)) end_turn(p, e->at);
 }
 
-/* All workers have done one local step more than the slowest had before. */
+/* Called when all workers have done one local step more than the slowest worker had before. */
 static void raise_least(play *p, double now)
 {
     p->least++;

@@ -2,8 +2,8 @@
 /* async_run.h: predicts asynchronous steps, whose workers visit a centre. The run is played as events, worker by
  * worker.
  *
- * A worker computes, visits the centre, and computes on. The plan's admission says which worker may visit when. Workers
- * differ only in their speeds.
+ * A worker computes, visits the centre, and computes again. The plan's admission says which worker may visit when.
+ * Workers differ only in their speeds.
  *
  * On a host a visit moves nothing but memory. On a network it has three parts: the worker's vector travels to rank 0,
  * the centre is visited, and the answer travels back. Messages share the links on their way max-min with others. In
@@ -20,9 +20,10 @@
 #include "../../training/plan/plan.h"
 #include "tutti/topology.h"
 
-/* Workers on other hosts than the centre's. Rank 0 checks what they send, and then visits the centre for them. */
+/* Workers on other hosts than the centre's. Rank 0 checks the vectors that these workers send, and then visits the
+ * centre in their place. */
 typedef struct {
-    const bool *is; /* for each worker: true if it is on another host than the centre */
+    const bool *is; /* for each worker: true if it runs on another host than the centre */
     double before_s, look_s, visit_s, after_s, other_s;
 } tutti_async_far;
 
@@ -35,27 +36,27 @@ typedef struct {
     tutti_admission admission;
     bool is_paced;
     int64_t staleness;                 /* if paced: local steps that a worker may be ahead of the slowest one */
-    int64_t period;                    /* there is a visit in the last of every `period` local steps */
-    double before_s, visit_s, after_s; /* seconds of the parts of a step with a visit */
+    int64_t period;                    /* a worker visits in the last of every `period` local steps */
+    double before_s, visit_s, after_s; /* seconds of a step with a visit: before the visit, in it, and after it */
     double other_s;                    /* seconds of a step without a visit */
     const double *slowness;            /* for each worker: the factor by which it computes longer; NULL means 1 */
     const tutti_topology *network;     /* the network that vectors travel on, with room for all workers; NULL means one
                                         * host */
-    const tutti_async_far *far;        /* NULL: all workers visit by themselves, and their vectors travel if there is a
-                                 * network */
-    const bool *travels;  /* for each worker: its vectors cross links. NULL: the vectors of all far workers do, or those
-                           * of all workers if `far` is NULL */
+    const tutti_async_far *far;        /* the far workers. NULL: all workers visit by themselves, and on a network their
+                                        * vectors travel */
+    const bool *travels;  /* for each worker: true if its vectors cross links. NULL: those of all far workers do, or of
+                           * all workers if `far` is NULL */
     bool brings_by_turns; /* if not in rank order: true if far workers send their vectors one after the other, in the
                            * order in which they are ready */
-    double brought_bytes, taken_bytes; /* bytes of a visit, each way */
+    double brought_bytes, taken_bytes; /* bytes that a visit brings to the centre, and that it takes back */
 } tutti_async_run;
 
 typedef struct {
-    double step_s;      /* seconds of a step of all workers: as many shares as there are workers */
+    double step_s;      /* mean seconds in which the workers together do as many local steps as there are workers */
     double waits_s;     /* seconds of step_s in which the mean worker waits for its visit, or for a worker that is
                          * behind */
     double travels_s;   /* seconds of step_s in which the mean worker's vectors travel */
-    int64_t most_ahead; /* most local steps between the first and the last worker */
+    int64_t most_ahead; /* most local steps by which the first worker was ahead of the last */
 } tutti_async_time;
 
 /* Plays `nsteps` local steps of each worker. The first quarter does not count, so that the times are those of the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_run.h: predicts a whole training from the step of each rank count: hours, nodes for a deadline, cost, and up to
- * how many ranks it pays. Only predictions are read. Threads: shared (pure). */
+ * how many ranks it pays. The functions read predictions and make none. Threads: shared (pure). */
 #ifndef TUTTI_PLAN_RUN_H
 #define TUTTI_PLAN_RUN_H
 
@@ -14,18 +14,18 @@ typedef struct {
     double once;       /* price of an hour of everything that exists once, whatever the number of nodes */
 } tutti_run_plan;
 
-/* Consequences of a rank count for a run. */
+/* A whole run at one rank count. */
 typedef struct {
     int64_t batch; /* samples of a step, of all ranks together */
-    int nnodes;    /* nodes to pay for */
+    int nnodes;    /* number of nodes that are paid for */
 } tutti_run_seats;
 
 /* A row for one rank count. Steps are counted as in training: an epoch has samples / batch whole steps. */
 typedef struct {
     int nranks, nnodes;
     int64_t batch,
-        steps_per_epoch; /* 0 if the set is smaller than a batch, or if there is no prediction; the fields below are NaN
-                          * then */
+        steps_per_epoch; /* steps of an epoch; 0 if the set is smaller than a batch, or without a prediction: then the
+                          * fields below are NaN */
     int64_t steps;
     double epoch_s, run_s, node_hours, cost;
     double efficiency;
@@ -44,8 +44,8 @@ typedef struct {
 } tutti_run_choice;
 tutti_run_choice tutti_run_plan_choose(const tutti_run_row *rows, int n);
 
-/* Returns the smallest rank count from which on all predicted counts, itself included, are less efficient than `least`;
- * 0 if the largest one is more efficient. The counts may be in any order. */
+/* Returns the smallest rank count such that it and all larger predicted counts are less efficient than `least`; 0 if
+ * the largest count is as efficient as that. The counts may be in any order. */
 int tutti_predict_knee(const tutti_prediction *predicted, int n, double least);
 
 #endif

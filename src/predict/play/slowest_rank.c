@@ -4,7 +4,8 @@
 
 #include <math.h>
 
-/* Returns the typical factor for nranks ranks that nothing slows down. */
+/* Returns the typical factor by which nranks ranks that wait for each other take longer, if no rank is slow by a factor
+ * of its own. */
 static double typical(const tutti_step_spread *spread, const tutti_waiting_ranks *r, int nranks)
 {
     const int turns = (nranks + r->nlanes - 1) / r->nlanes, parties = nranks < r->nlanes ? nranks : r->nlanes;

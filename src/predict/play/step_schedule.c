@@ -35,7 +35,7 @@ const tutti_step_schedule *tutti_step_schedule_find(const char *name)
     return NULL;
 }
 
-/* The gradients that travel, in the order in which they become ready. */
+/* The gradients that are exchanged, in the order in which they become ready. */
 typedef struct {
     tutti_merge_item *items; /* for each gradient: when it is ready, from the beginning of the backward pass */
     int *layer;              /* index of the layer of each item */
@@ -67,7 +67,7 @@ static void close_travel(travel *t)
     free(t->starts);
 }
 
-/* Marks the items that begin a message. */
+/* Decides which gradients travel in one message: marks the first item of each message. */
 static void group(const tutti_step_schedule *s, const tutti_exchange_cost *cost, travel *t)
 {
     if (s->messages == TUTTI_MESSAGES_BEST) (void)tutti_merge_best(t->items, t->n, cost, t->starts);
@@ -86,8 +86,8 @@ static int64_t play_in_order(const travel *t, const tutti_exchange_cost *cost, t
     return end_ns;
 }
 
-/* Sends gradients by need: of those that are ready, the layer next to the input goes first. *there_ns: when each
- * layer's has arrived; *own_ns: the sum of what the ranks' own cores do. */
+/* Sends gradients by need: among the gradients that are ready, that of the layer next to the input goes first.
+ * *there_ns: when each layer's gradient has arrived; *own_ns: the time that the ranks' own cores spend on messages. */
 static void send_by_need(const travel *t, const tutti_exchange_cost *cost, int64_t *there_ns, int64_t *own_ns)
 {
     bool *sent = tutti_alloc(sizeof *sent * (size_t)(t->n + 1));
@@ -97,7 +97,8 @@ static void send_by_need(const travel *t, const tutti_exchange_cost *cost, int64
         if (t->items[first].ready_ns > lane_ns) lane_ns = t->items[first].ready_ns;
         int next = first;
         for (int i = first; i < t->n && t->items[i].ready_ns <= lane_ns; i++)
-            if (!sent[i]) next = i; /* a later gradient belongs to a layer nearer to the input */
+            /* takes the last ready item, because later gradients are of layers nearer to the input */
+            if (!sent[i]) next = i;
         const int64_t whole = tutti_exchange_cost_ns(cost, t->items[next].bytes),
                       hidden = llround(cost->overlap * (double)whole);
         lane_ns += hidden;
@@ -135,7 +136,7 @@ static int64_t longer(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Plays a step without reading and copying. */
+/* Plays a step without the time of reading and copying samples. */
 static int64_t play_exchanges(const tutti_step_schedule *s, const tutti_step_work *w, const tutti_exchange_cost *cost,
                               tutti_step_times *out)
 {

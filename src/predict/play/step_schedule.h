@@ -28,7 +28,8 @@
 #include "../../training/plan/merge.h"
 
 typedef struct {
-    int64_t forward_ns, backward_ns, bytes; /* nanoseconds of the passes; bytes to exchange, 0 = nothing */
+    int64_t forward_ns, backward_ns, bytes; /* nanoseconds of the layer's two passes; bytes: of its gradients, 0 =
+                                             * nothing is exchanged */
 } tutti_step_layer;
 
 typedef struct {
@@ -53,7 +54,8 @@ const tutti_step_schedule *tutti_step_schedule_find(const char *name); /* Return
 
 typedef struct {
     int64_t step_ns;
-    int64_t io_ns, compute_ns;  /* compute: all layers forward and backward, and the update */
+    int64_t io_ns, compute_ns;  /* io_ns: reading and copying a batch; compute_ns: all layers forward and backward, and
+                                 * the update */
     int64_t exchange_ns;        /* nanoseconds of all messages, one after the other */
     int64_t exposed_ns;         /* nanoseconds of the step minus those of a step without exchanges */
     int64_t lower_ns, upper_ns; /* lower: the longest part of the step; upper: all parts one after the other */

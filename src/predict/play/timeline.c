@@ -4,21 +4,21 @@
  * Methods with a period: whole periods are played, each step with the actions that are due in it. The prediction is the
  * mean of the last period's steps.
  *
- * Star: an exchange enters the exchange lane when it is told to be ready and the lane is free. An action that waits for
- * the exchange waits until it has ended. Several steps are played and the last one counts, because the first has
- * nothing to wait for.
+ * Star: an exchange enters the exchange lane when the rank has reported it as ready and the lane is free. An action
+ * that waits for the exchange waits until it has ended. Several steps are played and the last one counts, because the
+ * first has nothing to wait for.
  *
- * The loop beside runs on the exchange lane. A part's update begins when its exchange has ended and the exchange that
- * follows has been told in this step. The exchange that follows then queues behind those that were ready before it. In
- * plans by need, the lane takes the exchange that is needed first when it gets free. On a host, the rank itself plays
- * the update when it first waits for what the update makes ready.
+ * Updates that need no action of the rank ("the loop beside") run on the exchange lane. A part's update begins when its
+ * exchange has ended and the following exchange has been started in this step. Then the following exchange queues
+ * behind the exchanges that were ready before it. In plans by need, a free lane takes the exchange that is needed
+ * first. On a host, the rank itself plays the update when it first waits for the exchange behind the update.
  *
  * Host: the rank's own thread moves the bytes, so exchanges take the compute lane. Ranks that share a core take turns,
  * so compute counts once for each of them (the simulator already shares cores for exchanges).
  *
- * Loading runs on a thread of its own and costs only where ranks leave no core free. Where exchanges are between some
- * ranks, each rank is played as if the other members of an exchange came when it does, and the slowest rank counts. Its
- * waits for members that still exchange with others are left out, so such predictions are low, if anything. */
+ * Loading runs on a thread of its own and costs only where ranks leave no core free. Where only some ranks take part in
+ * an exchange, each rank is played as if the other members arrived at the same time, and the slowest rank counts. Waits
+ * for members that still exchange with other ranks are left out, so such predictions may be too low. */
 #include "timeline.h"
 
 #include <math.h>
@@ -35,19 +35,20 @@
 enum { NPERIODS = 4 };
 
 typedef struct {
-    double seconds, lower_s; /* predicted seconds of the exchange, and a lower bound of them */
-    double transfer_s;       /* seconds in which links are busy; a part of `seconds` */
+    double seconds, lower_s; /* predicted seconds of the exchange, and a lower bound of that prediction */
+    double transfer_s;       /* the part of `seconds` in which links are busy */
     double busy_s;           /* seconds in which its busiest link or core is busy */
     const char *busiest;     /* name of the busiest link or core */
     int fan_in;
     int64_t sent;         /* bytes that are sent by the rank that sends most */
     double ends;          /* time at which the exchange ends */
     bool is_ready;        /* true if the exchange has begun; its destination may not be free everywhere yet */
-    bool is_told, is_due; /* loop beside. is_told: the exchange has been told in this step; is_due: it becomes ready
-                           * without an action */
-    double told, due;     /* times at which the exchange was told, and at which it becomes ready */
-    int first;            /* loop beside: the exchange after whose end this one becomes ready */
-    double update_s;      /* seconds of the update between these two exchanges */
+    bool is_told, is_due; /* for updates that run beside: is_told: the rank has started the exchange in this step;
+                           * is_due: it becomes ready without a further action of the rank */
+    double told, due;     /* told: when the exchange was started; due: when it becomes ready */
+    int first;            /* for updates that run beside, between exchanges: index of the exchange after whose end this
+                           * one becomes ready */
+    double update_s;      /* for updates that run beside: seconds of the update between exchange `first` and this one */
 } exchange_state;
 
 typedef struct {
@@ -55,12 +56,12 @@ typedef struct {
     const tutti_loop *loops; /* loops of the rank that is played */
     tutti_action_costs costs;
     bool overlaps;
-    double turns; /* number of ranks on this core */
+    double turns; /* number of ranks that take turns on this core */
     exchange_state *exchanges;
-    double now, lane;    /* time of the compute lane; time at which the exchange lane is free */
-    double busy;         /* seconds of computing in this step */
+    double now, lane;    /* now: time of the compute lane; lane: time at which the exchange lane is free */
+    double busy;         /* seconds of computing in this step so far */
     tutti_step_log *log; /* log of the rank's stretches; NULL if not needed */
-    tutti_credit credit; /* credit of the exchange lane */
+    tutti_credit credit; /* time that idle links have saved for later exchanges (tutti_credit) */
 } player;
 
 static void compute(player *p, double seconds)
@@ -100,7 +101,7 @@ static void tell(player *p, exchange_state *x, unsigned when)
     if (when & TUTTI_WHEN_READY) {
         x->ends = exchange(p, x, p->now);
         x->is_ready = !(when & TUTTI_WHEN_FREE);
-    } else if (x->is_ready) { /* the last slice can arrive only now */
+    } else if (x->is_ready) { /* this rank's last slice becomes ready only now, so the whole exchange ends later */
         if (p->now + x->seconds > x->ends)
             tutti_step_log_add(p->log, TUTTI_STRETCH_EXCHANGE, (int)(x - p->exchanges), p->now, p->now + x->seconds);
         x->ends = fmax(x->ends, p->now + x->seconds);
@@ -127,14 +128,15 @@ static void parts_read(player *p)
     }
 }
 
-/* Returns when an exchange that is due gets the lane: when it is due, or, in plans by need, not before the lane is
+/* Returns the time at which an exchange gets the lane: when it is due or, in plans by need, not before the lane is
  * free. */
 static double begins(const player *p, const exchange_state *x)
 {
     return p->plan->config.by_need ? fmax(p->lane, x->due) : x->due;
 }
 
-/* True if the plan has a loop beside. Without one no exchange is ever due. */
+/* Returns true if the plan has updates that run on the exchange lane. Only then an exchange can become due without an
+ * action of the rank. */
 static bool has_beside(const player *p)
 {
     return p->loops[TUTTI_EACH_END].nactions > 0;
@@ -166,7 +168,8 @@ static void enter(player *p, exchange_state *x)
     x->ends = exchange(p, x, x->due);
 }
 
-/* Called when an exchange was told: finds out whether it, or the exchange that follows it, becomes ready. */
+/* Called when the rank has started an exchange: finds out whether this exchange, or the one that follows it, becomes
+ * ready. */
 static void find_due(player *p, int exchange)
 {
     exchange_state *told = &p->exchanges[exchange];
@@ -202,7 +205,7 @@ static void action_play(player *p, const tutti_action *a)
     }
 }
 
-/* Finds the times that buckets of other sizes would take. */
+/* Predicts the times of a bucket's exchanges at a few other bucket sizes. */
 static tutti_status sizes_time(tutti_exchange_times *times, double by_size_s[TUTTI_PREDICTED_SIZES], tutti_failure *err)
 {
     enum { FIRST = 4096 / TUTTI_ELEMENT_BYTES, GROWTH = 16 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeline.h: the timeline of one rank's loop on two lanes, compute and exchange. Ranks are alike, so one stands for
- * all. Threads: shared (pure). */
+/* timeline.h: the timeline of one rank's loop on two lanes, compute and exchange. Ranks are alike, so one rank
+ * represents all. Threads: shared (pure). */
 #ifndef TUTTI_TIMELINE_H
 #define TUTTI_TIMELINE_H
 
@@ -23,9 +23,9 @@ typedef enum {
     TUTTI_STRETCH_FORWARD,  /* kernels of a layer */
     TUTTI_STRETCH_BACKWARD, /* the gradients of a layer */
     TUTTI_STRETCH_UPDATE,   /* updates: rules, sums and copies of weights, gradients and states */
-    TUTTI_STRETCH_BESIDE,   /* the same work as an update, but in the loop beside, between exchanges */
+    TUTTI_STRETCH_BESIDE,   /* an update that runs beside, on the exchange lane between two exchanges */
     TUTTI_STRETCH_EXCHANGE, /* an exchange on the wire; on a host, by the rank's own core */
-    TUTTI_STRETCH_WAIT,     /* only in a path: time in which nothing of this rank runs */
+    TUTTI_STRETCH_WAIT,     /* in paths only: time in which this rank neither computes nor exchanges */
     TUTTI_NSTRETCHES
 } tutti_stretch_kind;
 const char *tutti_stretch_name(tutti_stretch_kind k); /* "forward" */
@@ -33,21 +33,21 @@ const char *tutti_stretch_name(tutti_stretch_kind k); /* "forward" */
 typedef struct {
     tutti_stretch_kind kind;
     int what; /* index of a layer of the model, or of an exchange of the plan; -1 for other stretches */
-    int last; /* in a path: the layer or exchange that ends the stretch; else equal to `what` */
+    int last; /* in a path that joins several stretches: the layer or exchange of the last one; else equal to `what` */
     double begin_s, end_s;
 } tutti_step_stretch;
 
 typedef struct {
     tutti_step_stretch *list; /* stretches in the order in which they were played */
     int n, capacity;
-    double begin_s, end_s; /* begin and end of the step, or of the period, that is the prediction */
+    double begin_s, end_s; /* begin and end of the predicted step (with a period: of the predicted period) */
 } tutti_step_log;
 
 /* Adds a stretch. Does nothing if log is NULL. Neighbours of one kind and layer become one. Stretches of no length are
  * left out. */
 void tutti_step_log_add(tutti_step_log *log, tutti_stretch_kind kind, int what, double begin_s, double end_s);
 void tutti_step_log_release(tutti_step_log *log);
-/* Keeps only what lies in [begin_s, end_s), cut to it, with times from 0. */
+/* Keeps the part of each stretch within [begin_s, end_s), and moves times so that begin_s becomes 0. */
 void tutti_step_log_cut(tutti_step_log *log, double begin_s, double end_s);
 
 /* Returns the seconds in [a, b) in which the rank's compute lane is busy, without exchanges. */
@@ -57,17 +57,17 @@ double tutti_step_log_computing(const tutti_step_log *log, double a, double b);
 int tutti_step_log_split(const tutti_step_log *log, const tutti_step_stretch *exchange, tutti_step_stretch *out,
                          bool *exposed, int most);
 
-/* Finds the chain that ends with the step: each stretch could begin only when the one before it had ended. Writes it
- * from the first to the last into *out, which the caller frees; neighbours of one kind are one. Returns their
- * number. */
+/* Finds the critical path: a chain of stretches up to the step's end, each of which could begin only when the one
+ * before it had ended. Writes the chain in order into *out, which the caller frees; neighbours of one kind are merged.
+ * Returns the number of stretches. */
 int tutti_step_log_path(const tutti_step_log *log, tutti_step_stretch **out);
 
 /* Fills in *out from the plan's own actions and schedules. slowness: for workers that take steps of their own, the
  * factor on each worker's computing (for others it is in the profile); NULL means none. */
 tutti_status tutti_timeline_predict(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
                                     const double *slowness, tutti_prediction *out, tutti_failure *err);
-/* Does the same, and logs what the slowest rank does in the step or period that is the prediction. log may be NULL.
- * Workers that take steps of their own log nothing. */
+/* Predicts as tutti_timeline_predict does, and logs what the slowest rank does in the step or period that is the
+ * prediction. log may be NULL. Workers that take steps of their own log nothing. */
 typedef struct {
     const tutti_plan *plan;
     const tutti_profile *profile;
@@ -91,7 +91,7 @@ typedef struct {
     double exchange_s; /* seconds of all exchanges of a step, one after the other */
 } tutti_busiest_link;
 
-/* Cost: that of tutti_exchange_times_at for each exchange. */
+/* Finds that link for a plan on a topology. Cost: that of tutti_exchange_times_at for each exchange. */
 tutti_status tutti_predict_busiest(const tutti_plan *plan, const tutti_topology *t, tutti_busiest_link *out,
                                    tutti_failure *err);
 
@@ -115,9 +115,10 @@ tutti_status tutti_predict_busiest(const tutti_plan *plan, const tutti_topology 
 
 typedef struct {
     int nranks;
-    int nlanes;             /* most ranks that compute at once: on a host, its number of cores */
-    int64_t period;         /* steps of a rank between two waits */
-    const double *slowness; /* for each rank, >= 1; NULL means none is slow */
+    int nlanes;             /* most ranks that compute at the same time: on a host its number of cores */
+    int64_t period;         /* number of steps of a rank from one wait for others to the next */
+    const double *slowness; /* for each rank: factor (>= 1) by which its computing is slower; NULL means that none is
+                             * slow */
 } tutti_waiting_ranks;
 
 /* Returns the factor on the mean computing of a step. If the spread is unknown, it is the largest slowness, or 1. Cost:

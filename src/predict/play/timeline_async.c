@@ -25,7 +25,8 @@ static void read_step(const tutti_async_timeline *p, const tutti_loop *l, double
     }
 }
 
-/* Reads the first far worker, which stands for all far workers: its own step, and what rank 0 does for it. */
+/* Reads the first far worker's own step, and the work that rank 0 does for it. All far workers are taken to be like the
+ * first. */
 static void read_far(const tutti_async_timeline *p, double load_s, tutti_async_far *out)
 {
     tutti_arena work = {0};
@@ -75,8 +76,8 @@ static double step_of_all(const tutti_async_run *r, bool they_wait, double compu
     return they_wait ? slowest * computes_s + other_s : r->nworkers / rate;
 }
 
-/* Returns how many steps of each worker are played: few if a worker is slow. If workers may run ahead of others, they
- * must have done so in the first quarter of the play; on a network, they must have drifted apart by then. */
+/* Returns how many steps of each worker are played: few if a worker is slow. The first quarter of the play does not
+ * count, so it must be long enough for workers to run as far ahead as they may and, on a network, to drift apart. */
 static int64_t steps_to_play(const tutti_async_run *r)
 {
     enum { NSTEPS = 16, NSLOW = 64, MOST_AHEAD = 256 };
@@ -110,8 +111,7 @@ void tutti_timeline_async(const tutti_async_timeline *p, double load_s, const tu
     tutti_async_far far = {.is = is_far};
     run.slowness = slowness;
     if (tutti_plan_has_far(plan))
-        run.far = &far; /* without far workers, one turn includes travelling to the centre and
-                                                   * back */
+        run.far = &far; /* set only if there are far workers; else a turn includes travelling to the centre and back */
     for (int r = 0; r < plan->config.nranks; r++) is_far[r] = tutti_plan_is_far(plan, r);
     if (tutti_plan_has_far(plan)) read_far(p, load_s, &far);
     run.brings_by_turns = tutti_plan_brings_by_turns(plan);
@@ -138,7 +138,9 @@ void tutti_timeline_async(const tutti_async_timeline *p, double load_s, const tu
     snprintf(out->bottleneck, sizeof out->bottleneck, "%s", out->exposed_s > out->compute_s ? "centre" : "compute");
     out->lower_s = step_of_all(&run, in_turn, least_s, run.visit_s / period);
     out->upper_s = step_of_all(&run, in_turn || run.is_paced, alone_s, plan->config.nranks * out->exchange_s);
-    if (!slowness) return; /* the play stops within a step of a slow worker, so step_s is inexact */
+    /* with slow workers the play stops in the middle of their steps, so step_s is inexact and may lie outside the
+     * bounds */
+    if (!slowness) return;
     out->lower_s = fmin(out->lower_s, out->step_s);
     out->upper_s = fmax(out->upper_s, out->step_s);
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layer_table.c: lists the layers that have parameters which travel, with their times and bytes. */
+/* layer_table.c: lists the layers whose parameters are exchanged, with their times and bytes. */
 #include "profile.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the time between the gradients of a layer's parameters and the next read of these: the rest of the backward
- * pass and the forward pass up to the layer. */
+/* Returns the time that can hide a layer's exchange: the rest of the backward pass after the layer's gradients are
+ * made, and the next forward pass up to the layer. */
 static double window_s(const tutti_graph *g, const tutti_profile *profile, int layer)
 {
     double sum = 0;
-    bool before = true, after = false; /* whether the node comes before the layer's forward pass in a step; after the
-                                        * gradients of its parameters */
+    bool before = true, after = false; /* before: the node runs before the layer's forward pass; after: it runs after
+                                        * the gradients of the layer's parameters */
     for (int i = 0; i < g->nnodes; i++) {
         const tutti_node *n = &g->nodes[i];
         if (n->kind == TUTTI_NODE_FORWARD && n->layer == layer) before = false;
@@ -54,7 +54,8 @@ static double backward_s(const tutti_graph *g, const tutti_layer_time *time, int
     return (g->runs_params[layer] ? time->params_s : 0) + (g->needs_input_grad[layer] ? time->data_s : 0) + time->sum_s;
 }
 
-/* A split layer exchanges its inputs and outputs, which nothing hides, and parts of its parameters. */
+/* Fills the row of a split layer. It exchanges its inputs and outputs, which no compute hides, and parts of its
+ * parameters. */
 static tutti_status fill_split(tutti_exchange_times *times, int layer, tutti_layer_prediction *row, tutti_failure *err)
 {
     const tutti_plan *plan = times->plan;

@@ -112,14 +112,15 @@ bool tutti_processor_model_key_read(const char *key, tutti_processor_model_figur
 
 /* ---- figures ---- */
 
-/* Figures of bf16 serve for f16 and for products in TF32, too: the same units multiply them. */
+/* Returns true if a figure of precision `said` serves for `precision`: those of bf16 serve for f16, and for products in
+ * TF32, which run on the same units. */
 static bool stands_in(int said, int precision, bool is_product)
 {
     return said == TUTTI_PRECISION_BF16 &&
            (precision == TUTTI_PRECISION_F16 || (precision == TUTTI_DEVICE_TF32 && is_product));
 }
 
-/* Returns how specific a figure is, above 0; 0 if it is for something else. */
+/* Returns how well a figure fits a kernel: larger is more specific; 0: the figure is for something else. */
 static int fit_of(const tutti_processor_model_figure *f, tutti_processor_model_class class, int precision,
                   tutti_kernel_pass pass, const tutti_processor_model_work *w)
 {

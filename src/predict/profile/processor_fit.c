@@ -56,7 +56,8 @@ static double fastest_pass(const tutti_processor_model_sample *samples, int n, d
 
 static shared_figures share(const tutti_processor_model_sample *samples, int n, double cache_bytes)
 {
-    enum { PAST = 4 }; /* of data PAST times as large as a cache, little is left in it */
+    /* PAST: after a pass over data PAST times as large as a cache, hardly any of the data is in the cache */
+    enum { PAST = 4 };
     shared_figures f = {.cache_bytes = cache_bytes};
     for (int p = 0; p < TUTTI_NPRECISIONS; p++) f.peak[p] = fastest_product(samples, n, (tutti_precision)p);
     f.rate = fastest_pass(samples, n, PAST * cache_bytes, INFINITY);
@@ -73,11 +74,11 @@ static const double launches[] = {0,    1e-7, 2e-7, 3e-7, 5e-7, 7e-7, 1e-6, 1.5e
                                   2e-6, 3e-6, 5e-6, 7e-6, 1e-5, 2e-5, 3e-5, 5e-5};
 enum { NLAUNCHES = sizeof launches / sizeof *launches };
 
-/* A sample, with the times that its terms take at efficiencies of 1. */
+/* A sample, with the seconds that each of its terms would take at an efficiency of 1. */
 typedef struct {
     double compute_s, memory_s, seconds, log_seconds;
-    tutti_processor_model_term near; /* TUTTI_DEVICE_CACHE if the sample's bytes fit into the cache, else
-                                      * TUTTI_DEVICE_MEMORY */
+    tutti_processor_model_term near; /* the memory that the sample's bytes are in: TUTTI_DEVICE_CACHE if they fit into
+                                      * the cache, else TUTTI_DEVICE_MEMORY */
 } timed;
 typedef struct {
     timed *at;
@@ -85,7 +86,7 @@ typedef struct {
 } timed_list;
 typedef struct {
     double share[NSHARES], overlap, launch_s;
-    double cost; /* sum of |log(predicted / measured)| */
+    double cost; /* misfit: sum of |log(predicted / measured)| over the samples */
 } class_fit;
 
 static bool is_of(const tutti_processor_model_sample *s, const tutti_processor_model_figure *group)
@@ -113,9 +114,9 @@ static timed_list gather(const shared_figures *f, const tutti_processor_model_sa
     return list;
 }
 
-/* Returns the cost of a fit. Among equal fits, the fit that says less about the device is better: without samples of
- * the cache, the cache's share equals the memory's, and the other way round; without samples of computing, it runs at
- * the peak. */
+/* Returns the cost of a fit. Among equal fits the one with fewer peculiarities wins. So without samples from the cache,
+ * the cache's share equals the memory's (and the reverse); without samples that computing limits, the compute share is
+ * 1. */
 static double cost_of(const timed_list *list, const class_fit *fit)
 {
     const double pull = 1e-6, *share = fit->share;
@@ -131,8 +132,8 @@ static double cost_of(const timed_list *list, const class_fit *fit)
     return cost;
 }
 
-/* Returns the share of one term that a sample implies, from the time that the fit leaves for that term; 0 if it implies
- * none. */
+/* Returns the share (efficiency) of one term by which the fit would predict this sample's time exactly; 0 if no share
+ * does. */
 static double implied(const timed *t, const class_fit *fit, int term)
 {
     const bool is_compute = term == TUTTI_DEVICE_COMPUTE;
@@ -141,8 +142,9 @@ static double implied(const timed *t, const class_fit *fit, int term)
                  other =
                      is_compute ? t->memory_s / fit->share[t->near] : t->compute_s / fit->share[TUTTI_DEVICE_COMPUTE];
     double left =
-        t->seconds - fit->launch_s - apart * other; /* if compute (or memory) takes longer than the other of the two */
-    /* if it takes less time than the other */
+        t->seconds - fit->launch_s - apart * other; /* the seconds left for this term, if it takes longer than the other
+                                                     * term (compute or memory) */
+    /* the seconds left for this term, if the other term takes longer */
     if (apart > 0 && left < other) left = (t->seconds - fit->launch_s - other) / apart;
     const double share = left > 0 ? at_one / left : 0;
     return share >= 1e-6 && share <= 100 ? share : 0;
@@ -157,7 +159,7 @@ static void share_try(const timed_list *list, int term, double share, class_fit 
     if (tried.cost < fit->cost) *fit = tried;
 }
 
-/* Finds the best value of one share, with the others fixed. */
+/* Finds the best value of one share (efficiency), with the other shares fixed. */
 static void share_improve(const timed_list *list, int term, class_fit *fit)
 {
     const int step = 1 + (list->n - 1) / MOST_TRIED;
@@ -168,8 +170,8 @@ static void share_improve(const timed_list *list, int term, class_fit *fit)
     for (int i = 0; i < list->n; i += step) share_try(list, term, implied(&list->at[i], fit, term), fit);
 }
 
-/* Starts from the device's own rates, or from computing that takes no time, so that the share of memory is fitted
- * first. */
+/* Fits the shares from a starting point: the device's own rates, or computing that takes no time, so that the share of
+ * memory is fitted first. */
 static class_fit fit_from(const timed_list *list, double launch_s, double overlap, double compute)
 {
     class_fit fit = {.share = {compute, 1, 1}, .overlap = overlap, .launch_s = launch_s};
@@ -193,7 +195,8 @@ static class_fit fit_at(const timed_list *list, double launch_s)
     return best;
 }
 
-/* Fits a class. Among equal launches it takes the one nearest to the device's. */
+/* Fits a class with each launch time of a grid. Among equally good fits it takes the one whose launch is nearest to the
+ * device's. */
 static class_fit fit_class(const shared_figures *f, const timed_list *list)
 {
     const double pull = 1e-6;
@@ -249,7 +252,7 @@ static bool group_at(int i, tutti_processor_model_figure *out)
     return class < TUTTI_DEVICE_NCLASSES;
 }
 
-/* Returns the launch that fits all classes best if they must share one. */
+/* Returns the launch time that fits all classes best if they must share one. */
 static double common_launch(const shared_figures *f, const tutti_processor_model_sample *samples, int n, timed *memory)
 {
     double costs[NLAUNCHES] = {0};

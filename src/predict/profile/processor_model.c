@@ -11,7 +11,8 @@
 #include "processor_figures.h"
 
 enum { MAX_BYTES = 1 << 16 };
-extern const tutti_embedded_text tutti_shipped_devices[]; /* made by the build */
+extern const tutti_embedded_text tutti_shipped_devices[]; /* the files of devices in this repository, which the build
+                                                           * embeds */
 
 const char *tutti_processor_model_shipped_at(int i)
 {
@@ -119,7 +120,7 @@ static tutti_status lines_take(tutti_processor_model *d, tutti_failure *err)
     return st;
 }
 
-/* Checks that required figures are there and positive, and that no rate leads to infinite times. */
+/* Checks that required figures are present and positive, and that no rate is so small that times become infinite. */
 static tutti_status whole_check(const tutti_processor_model *d, tutti_failure *err)
 {
     for (int i = 0; i < NNUMBERS; i++)

@@ -21,63 +21,64 @@
 
 /* Classes of kernels. A class that a file does not name uses the figures of the class that it belongs to. */
 typedef enum {
-    TUTTI_DEVICE_CONV,    /* all convolutions but the next three classes */
-    TUTTI_DEVICE_CONV3X3, /* 3x3, stride 1: can be computed with fewer multiplications than are counted */
-    TUTTI_DEVICE_CONV1X1, /* a product of matrices */
-    TUTTI_DEVICE_STEM,    /* fewer than 8 channels in a group */
+    TUTTI_DEVICE_CONV,    /* convolutions that belong to none of the next three classes */
+    TUTTI_DEVICE_CONV3X3, /* 3x3 with stride 1: a kernel may need fewer multiplications than are counted (Winograd) */
+    TUTTI_DEVICE_CONV1X1, /* 1x1 convolution: a product of matrices */
+    TUTTI_DEVICE_STEM,    /* convolution with fewer than 8 input channels in a group */
     TUTTI_DEVICE_DENSE,
-    TUTTI_DEVICE_PASS,    /* passes over values, once or twice: everything but the next classes */
+    TUTTI_DEVICE_PASS,    /* ops that pass over their values once or twice, unless they belong to one of the next
+                           * classes */
     TUTTI_DEVICE_NORM,    /* batch norm */
-    TUTTI_DEVICE_DROPOUT, /* draws a random number for each element */
+    TUTTI_DEVICE_DROPOUT, /* dropout, which draws a random number for each element */
     TUTTI_DEVICE_LRN,
     TUTTI_DEVICE_POOL,
-    TUTTI_DEVICE_AVGPOOL, /* pools that average */
+    TUTTI_DEVICE_AVGPOOL, /* pools that take means */
     TUTTI_DEVICE_LOSS,
     TUTTI_DEVICE_NCLASSES
 } tutti_processor_model_class;
 const char *tutti_processor_model_class_name(tutti_processor_model_class c);
 
-/* The terms of a class, a line each. */
+/* The terms of the formula above, which a file gives for each class. */
 typedef enum {
     TUTTI_DEVICE_COMPUTE, /* share of the peak that a kernel reaches */
     TUTTI_DEVICE_MEMORY,  /* share of the memory's rate that a kernel reaches */
     TUTTI_DEVICE_CACHE,   /* share of the cache's rate that a kernel reaches; if not given, the memory's share */
     TUTTI_DEVICE_OVERLAP, /* the overlap of computing and memory: 1 if the shorter time is hidden, 0 if one follows the
                            * other */
-    TUTTI_DEVICE_LAUNCH,  /* seconds of a call; if not given, the device's launch_s */
+    TUTTI_DEVICE_LAUNCH,  /* seconds of one call of a kernel; if not given, the device's launch_s */
     TUTTI_DEVICE_NTERMS
 } tutti_processor_model_term;
 
-/* In addition to the precisions of a job: products of f32 jobs with TF32. */
+/* A precision that jobs do not have: products of f32 jobs that round to TF32. */
 enum { TUTTI_DEVICE_TF32 = TUTTI_NPRECISIONS };
 
 typedef struct {
     tutti_processor_model_class class;
     tutti_processor_model_term term;
     const char *kernel;  /* a candidate's name (kernel.h); NULL means all */
-    int precision, pass; /* -1 means all; precision may be TUTTI_DEVICE_TF32 */
-    double value;        /* a share is above 0, overlap is from 0 to 1 */
+    int precision, pass; /* the precision (or TUTTI_DEVICE_TF32) and the kernel's pass that the figure is for; -1 means
+                          * all */
+    double value;        /* the figure itself: a share is above 0, an overlap is from 0 to 1, a launch is in seconds */
 } tutti_processor_model_figure;
 
 typedef struct {
-    tutti_sourced file; /* the lines of the file, for showing them */
+    tutti_sourced file; /* all lines of the file, so that they can be shown */
     const char *about;
     const char *like;               /* the device whose figures are used where this one has none; NULL if there is
                                      * none */
-    const char *kernels;            /* the kernels of the graph that the times are for; "reference" if the file does not
-                                     * say */
+    const char *kernels;            /* name of the kernels' engine for which the times are; "reference" if the file has
+                                     * none */
     bool shares_host;               /* a processor whose ranks may share a host: used with topology `host` */
     double peak[TUTTI_NPRECISIONS]; /* FLOP/s of products; 0 if not given */
     double peak_tf32;               /* peak of f32 products whose factors are rounded to TF32; 0 if not given */
     bool uses_tf32;                 /* products of f32 jobs use peak_tf32 (the name ended in ":tf32") */
     double datasheet[5];            /* peaks in f32, tf32, bf16, f16 and memory's rate as the maker states them: shown,
                                      * but not used */
-    double rate;                    /* rate of the processor's memory, in bytes/s */
+    double rate;                    /* bytes per second that the processor's memory delivers */
     double memory_bytes;            /* size of the memory; 0 if not given */
     double cache_bytes, cache_rate; /* size and rate of the cache; 0 if no cache is distinguished */
     double launch_s;                /* seconds of a launch, for kernels whose class has no such figure */
-    double load_s_per_byte;         /* seconds a byte of bringing f32 samples into the device's memory; 0 if not
-                                     * given */
+    double load_s_per_byte;         /* seconds per byte to bring f32 samples into the device's memory; 0 if not given */
     tutti_processor_model_figure *figures; /* figures of classes */
     int nfigures;                          /* number of figures from the device's own file, which come first */
 } tutti_processor_model;
@@ -98,7 +99,7 @@ typedef struct {
     tutti_processor_model_class class;
     bool is_product; /* true if the pass is a product, which runs at the peak of the job's precision */
     double flops, bytes;
-    const char *by; /* the candidate that computes it (kernel.h); NULL if none is named */
+    const char *by; /* name of the candidate that computes the pass (kernel.h); NULL if none is named */
 } tutti_processor_model_work;
 /* Finds the work of a pass of a layer's kernel. Returns false if that pass is not run. */
 bool tutti_processor_model_work_of(const tutti_graph *graph, int layer, tutti_kernel_pass pass,
@@ -140,7 +141,8 @@ int tutti_processor_model_samples(const tutti_graph *graph, const tutti_profile 
  * over memory. */
 tutti_status tutti_processor_model_fit(const tutti_processor_model_sample *samples, int n, double cache_bytes,
                                        tutti_strbuf *out, tutti_failure *err);
-/* Writes |predicted / measured - 1| of each sample that the device has a peak for. Returns their number. */
+/* Writes |predicted / measured - 1| for each sample in whose precision the device has a peak. Returns how many it
+ * wrote. */
 int tutti_processor_model_errors(const tutti_processor_model *d, const tutti_processor_model_sample *samples, int n,
                                  double *out);
 

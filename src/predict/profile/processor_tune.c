@@ -12,7 +12,7 @@
 #include "../../base/sort.h"
 
 enum { MAX_SAMPLES = 16384 };
-extern const tutti_embedded_text tutti_device_probes[]; /* made by the build */
+extern const tutti_embedded_text tutti_device_probes[]; /* the networks of src/predict/probes, which the build embeds */
 
 typedef struct {
     const char *model;
@@ -20,7 +20,7 @@ typedef struct {
     const char *precision;
 } probe;
 
-/* The networks that are measured, each with several batch sizes, because kernel sizes follow them. */
+/* The networks that are measured. Each has several batch sizes, because the sizes of kernels depend on the batch. */
 static const probe fitted[] = {
     {"digits", 8, "f32"},     {"digits", 48, "f32"},     {"digits", 160, "f32"},    {"digits", 8, "bf16"},
     {"digits", 48, "bf16"},   {"strokes", 8, "f32"},     {"strokes", 48, "f32"},    {"strokes", 128, "f32"},
@@ -43,7 +43,7 @@ enum { NFITTED = sizeof fitted / sizeof fitted[0], NCHECKED = sizeof checked / s
 typedef struct {
     tutti_processor_model_sample *at;
     int n;
-    tutti_arena names; /* names of the layers of all samples */
+    tutti_arena names; /* memory of the layers' names */
 } sample_set;
 
 static sample_set set_make(void)
@@ -70,7 +70,7 @@ static void graph_release(probe_graph *g)
     *g = (probe_graph){0};
 }
 
-enum { CARD_BATCHES = 16 }; /* a card needs this factor more samples to be filled */
+enum { CARD_BATCHES = 16 }; /* factor by which a card gets larger batches, because small ones do not fill it */
 
 /* Makes the probe's graph as a job of one rank and one thread would. */
 static tutti_status graph_make(const probe *p, const struct tutti_device *card, probe_graph *out, tutti_failure *err)

@@ -24,22 +24,22 @@
 #include "../../training/plan/placement.h"
 
 enum { WARM_UPS = 2, MIN_RUNS = 7, LONG_RUNS = 3, MAX_RUNS = 300, NPHASES = 4 };
-static const double BUDGET_S = 0.3; /* seconds that each thread measures for */
+static const double BUDGET_S = 0.3; /* seconds for which each thread measures */
 
 typedef struct {
     tutti_graph *graph;
     tutti_arena arena;
     tutti_arena activations; /* memory of all activations in one block, as large as needed */
     tutti_placement placed;
-    char *memory;            /* the activations' block of memory */
-    tutti_kernel_args *args; /* arguments of each layer's kernel; scratch is set for each node */
-    float **velocity;        /* for each layer: states of its parameters, one after the other */
-    double *times;           /* [(run * nlayers + layer) * NPHASES + phase] */
+    char *memory;            /* address of the block of activations */
+    tutti_kernel_args *args; /* arguments of each layer's kernel; the scratch is set before each node */
+    float **velocity;        /* for each layer: memory of its parameters' states (velocities) */
+    double *times;           /* measured seconds: [(run * nlayers + layer) * NPHASES + phase] */
     double updates[MAX_RUNS];
     int nruns;
     double load_s;
     const struct tutti_device *card; /* the card that the kernels run on; NULL means the CPU */
-    void **taken;                    /* ntaken pieces of the card's memory */
+    void **taken;                    /* pieces of the card's memory, ntaken of them, to be freed at the end */
     int ntaken;
     bool lacks_memory; /* true if the card's memory did not suffice, so that nothing is run */
 } runner;
@@ -70,7 +70,7 @@ static void *filled(runner *r, size_t nbytes, uint64_t key)
     return take(r, drawn(r, nbytes, key), nbytes);
 }
 
-/* Fills the activations of a value by its dtype. */
+/* Returns memory with made-up activations of a value, in its element type. */
 static void *filled_value(runner *r, const tutti_value *v, uint64_t key)
 {
     const size_t n = v->bytes / tutti_dtype_bytes(v->dtype);
@@ -90,7 +90,7 @@ static void *place(const runner *r, const int64_t *offsets, int i)
     return i < 0 || offsets[i] < 0 ? NULL : r->memory + offsets[i];
 }
 
-/* Leaves out gradients of a layer that is frozen as a whole. */
+/* Removes the gradients of a layer whose parameters are all frozen, so that they are not computed. */
 static void leave_out_frozen(const tutti_graph *g, int l, tutti_kernel_args *a)
 {
     for (int p = 0; p < g->nparams; p++)
@@ -176,7 +176,7 @@ static void runner_prepare(runner *r)
 
 int64_t tutti_profile_bytes(const tutti_graph *g)
 {
-    enum { COPIES = 3 }; /* a parameter, its gradient, and a state */
+    enum { COPIES = 3 }; /* copies of each parameter: the parameter, its gradient, and a state */
     tutti_arena work = {0};
     tutti_placement placed;
     tutti_placement_make(g, &work, &placed);
@@ -242,7 +242,8 @@ static double time_on_card(const runner *r, tutti_kernel *k, const tutti_kernel_
     static const tutti_queue_work passing = {"pass", run_pass, sizeof(card_pass), offsetof(card_pass, args.seed),
                                              3 * sizeof(uint64_t)};
     const card_pass pass = {k, phase, *a};
-    if (phase > 2) return 0; /* phases above 2 add up gradients; a fit needs no samples of these */
+    /* phases above 2 add up gradients; the fit of a processor model needs no samples of such sums */
+    if (phase > 2) return 0;
     r->card->finish(r->card);
     const double start = tutti_clock_s();
     for (int i = 0; i < CARD_RUNS; i++) r->card->launch(r->card, &passing, &pass);
@@ -355,7 +356,8 @@ static double quartile_of(const runner *r, int layer, int phase)
     return all[r->nruns / 4];
 }
 
-/* Fills in the mean over threads of each node's lower quartile: its undisturbed time. */
+/* Fills in the profile: the lower quartile of each node's times, which is its undisturbed time, averaged over
+ * threads. */
 static void profile_fill(runner *runners, int nbusy, tutti_profile *out)
 {
     const tutti_graph *g = runners[0].graph;

@@ -16,7 +16,7 @@
 typedef struct {
     const char *name;
     double forward_s, params_s, data_s;
-    double sum_s; /* seconds of adding up the gradients that the readers of the layer's output leave */
+    double sum_s; /* seconds of adding up the gradients of the layer's output, if several layers read it */
 } tutti_layer_time;
 
 typedef struct {
@@ -26,14 +26,14 @@ typedef struct {
     int parts; /* number of ranks that share a split layer; 0 or 1 if there is none */
     int nlayers;
     tutti_layer_time *layers;
-    double update_s_per_element; /* seconds for an element, by a rule with one state in f32 */
+    double update_s_per_element; /* seconds of updating one element, by a rule with one state in f32 */
     double load_s_per_sample;
     tutti_arena arena;
 } tutti_profile;
 
 enum { TUTTI_MAX_BUSY = 64 };
-/* Returns the memory that timing a graph's nodes needs, up to small things: that of a training step with one state for
- * each parameter. */
+/* Returns the memory that timing a graph's nodes needs, except small amounts: the memory of a training step with one
+ * state for each parameter. */
 int64_t tutti_profile_bytes(const tutti_graph *g);
 /* Measures a profile. graphs: nbusy graphs, alike but for their kernels; 1 <= nbusy <= TUTTI_MAX_BUSY. Takes about half
  * a second, or four steps of a large network. TUTTI_ERR_FAILED if the machine lacks nbusy times tutti_profile_bytes. */
@@ -43,7 +43,7 @@ void tutti_profile_release(tutti_profile *p);
 void tutti_profile_copy(const tutti_profile *p, tutti_profile *out);
 /* Multiplies all times of the profile by a factor, as for a slower machine. */
 void tutti_profile_stretch(tutti_profile *p, double factor);
-/* Multiplies all times but those of updates by a factor, as for a call with more samples. */
+/* Multiplies all times by a factor, as for a call with more samples; times of updates stay. */
 void tutti_profile_resize(tutti_profile *p, double factor);
 
 /* Print a profile as one JSON object on a line; and find the profile for (samples_per_call, precision, nbusy, parts).
@@ -65,23 +65,24 @@ tutti_status tutti_profile_of_trace(const char *name, const tutti_layer_trace *t
  * bucket's exchanges that are told to be ready before the update rule is applied. It is 1 if the plan goes by need,
  * because later exchanges can hide behind the next forward pass. Threads: shared (pure). */
 
-/* Predicts the same costs for times->plan, from the times that are kept. */
+/* Predicts these costs for times->plan, from the times that are kept. */
 tutti_status tutti_predict_costs_by(tutti_exchange_times *times, const tutti_profile *profile, tutti_plan_costs *out,
                                     tutti_failure *err);
 tutti_status tutti_predict_costs(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
                                  tutti_plan_costs *out, tutti_failure *err);
-/* Returns how often the exchange is started in a step: 1, or 1 / period; 0 if it serves tests and checkpoints. */
+/* Returns how often the exchange is started in a step, on average: 1, or 1 / period; 0 if only tests and checkpoints
+ * use it. */
 double tutti_predict_share(const tutti_plan *plan, int exchange);
 /* Seconds of all exchanges of a bucket of n elements in a step, and the part of these that is ready before the update
- * rule is applied. Both are those of the rank with the largest part in the bucket. */
+ * rule is applied. Both are times of the rank with the largest part in the bucket. */
 typedef struct {
     double all_s, early_s;
 } tutti_bucket_time;
 tutti_status tutti_predict_bucket(tutti_exchange_times *times, int64_t n, tutti_bucket_time *out, tutti_failure *err);
 
-/* Exchanges of a rank for a split layer in a step (-1: for all split layers): the seconds of exchanges that it waits
- * for at once, the seconds of those of the layer's parameters, and the bytes that it receives by them. The seconds of
- * each of the plan's exchanges are given. */
+/* Exchanges of a rank for a split layer in a step (-1: for all split layers): seconds of exchanges of activations, for
+ * which the rank waits at once; seconds of exchanges of the layer's parameters; and bytes that the rank receives. The
+ * caller passes the seconds of each of the plan's exchanges. */
 typedef struct {
     double travel_s, params_s;
     int64_t received_bytes;

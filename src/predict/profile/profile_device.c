@@ -20,7 +20,7 @@ static tutti_processor_model_class conv_class(const tutti_kernel *k)
     const int64_t size = weight->dim[2];
     if (weight->dim[1] < 8) return TUTTI_DEVICE_STEM;
     if (size == 1) return TUTTI_DEVICE_CONV1X1;
-    /* stride 1: the window stands at each place of the input */
+    /* stride 1: the window is computed at every position of the input */
     const bool is_dense = out->dim[2] >= in->dim[2] - size + 1;
     return size == 3 && is_dense ? TUTTI_DEVICE_CONV3X3 : TUTTI_DEVICE_CONV;
 }
@@ -54,7 +54,7 @@ static double bytes_of_inputs(const tutti_kernel *k)
     return sum;
 }
 
-/* Returns the bytes of inputs that get a gradient from this kernel. */
+/* Returns the bytes of those inputs of a kernel whose gradients it computes. */
 static double bytes_of_gradients(const tutti_graph *g, int layer)
 {
     const tutti_kernel *k = &g->kernels[layer];
@@ -72,7 +72,8 @@ static double bytes_of_params(const tutti_kernel *k)
     return sum;
 }
 
-/* Returns the bytes that a backward pass reads besides the gradient of the output. */
+/* Returns the bytes that a backward pass reads besides the output's gradient: inputs, output and saved state, as far as
+ * the kernel reads them again. */
 static double bytes_read_again(const tutti_kernel *k)
 {
     double sum = k->backward_reads & TUTTI_READS_OUTPUT ? (double)k->out.bytes : 0;
@@ -101,7 +102,8 @@ bool tutti_processor_model_work_of(const tutti_graph *g, int layer, tutti_kernel
     const tutti_processor_model_class class = class_of(k);
     const bool is_product = class <= TUTTI_DEVICE_DENSE;
     const bool is_joint = k->joint_backward && g->runs_params[layer];
-    if (strcmp(k->op->name, "flatten") == 0) return false; /* a flatten only gives the same values another shape */
+    /* false: a flatten moves nothing, it only changes the shape */
+    if (strcmp(k->op->name, "flatten") == 0) return false;
     *out = (tutti_processor_model_work){
         .class = class, .is_product = is_product, .flops = flops_of(k), .by = k->chosen[pass].name};
     switch (pass) {

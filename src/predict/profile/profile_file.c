@@ -67,7 +67,7 @@ static tutti_status layers_take(const char *name, int line, const cJSON *list, c
     return TUTTI_OK;
 }
 
-/* True if a line of the file is for the graph's batch, precision and parts, and for nbusy threads. */
+/* True if a line of the file fits: it has the graph's batch, precision and parts, and nbusy threads. */
 static bool is_of(const cJSON *root, const tutti_graph *g, int nbusy)
 {
     double samples = number_of(root, "samples_per_call"), busy = number_of(root, "busy");

@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-/* True if a backward node of this kind is run for the layer. */
+/* Returns true if a backward node of this kind is run for the layer. */
 static bool runs(const tutti_graph *g, tutti_node_kind kind, int layer)
 {
     for (int i = 0; i < g->nnodes; i++)
