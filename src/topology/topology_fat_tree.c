@@ -14,7 +14,7 @@
 
 typedef struct {
     int32_t pods, leaves, hosts, spines, tops;
-    int32_t nseats, nleaves, nspines, ntops; /* totals of the whole network */
+    int32_t nseats, nleaves, nspines, ntops; /* numbers of seats and of switches of each level in the whole network */
 } shape;
 
 static shape shape_of(const tutti_topology *t)

@@ -14,8 +14,8 @@ typedef struct {
     tutti_figure figure;
     double value;
     tutti_provenance from;
-    const char *source;  /* where the value is published; NULL = an assumed or detected figure needs no source */
-    const char *meaning; /* meaning for this kind; NULL = the general meaning */
+    const char *source;  /* where the preset is published; NULL = the figure is assumed or detected */
+    const char *meaning; /* what the figure means for this kind; NULL = the general meaning */
 } tutti_preset;
 
 struct tutti_server;
@@ -23,12 +23,13 @@ typedef struct {
     const char *name, *about;
     const tutti_preset *presets;
     int npresets;
-    bool maps_memory; /* ranks of a group map each other's memory (all ranks are one group if there are no groups) */
-    bool is_machine;  /* a group is one machine, whether its ranks exchange over links or memory (all ranks are one
-                       * group if there are no groups) */
-    int behind_port;  /* kinds with ports: number of links of a route from the port into a host on, that port included;
-                       * 0: no ports */
-    unsigned places;  /* placements besides block and list: bit set of 1 << TUTTI_PLACE_* */
+    bool maps_memory; /* ranks of one group map each other's memory (a kind without groups has one group of all
+                       * ranks) */
+    bool is_machine;  /* the ranks of one group run on one machine, whether they exchange over links or through memory
+                       * (a kind without groups has one group of all ranks) */
+    int behind_port;  /* number of links at the end of a route from the port into a host on, that port included; 0: the
+                       * kind has no ports */
+    unsigned places;  /* bit set of 1 << TUTTI_PLACE_*: placements of this kind beside block and list */
     /* sets the figures that can be detected from this machine; NULL = none */
     void (*take)(tutti_topology *t, const tutti_host_shape *machine);
     bool (*idle)(const tutti_topology *t, tutti_figure); /* returns true if the figure has no effect beside the others;
@@ -40,7 +41,8 @@ typedef struct {
     int32_t (*nseats)(const tutti_topology *t, int32_t nranks);
     /* returns the number of seats behind one switch; NULL = no groups */
     int32_t (*group)(const tutti_topology *t);
-    int32_t (*nnodes)(const tutti_topology *t, int32_t nranks); /* number of nodes; NULL: the kind is no network */
+    int32_t (*nnodes)(const tutti_topology *t, int32_t nranks); /* returns the number of nodes; NULL: the kind is no
+                                                                 * network */
     int32_t (*nlinks)(const tutti_topology *t, int32_t nranks);
     tutti_link (*link)(const tutti_topology *t, int32_t nranks, int32_t link);
     void (*node_name)(const tutti_topology *t, int32_t nranks, int32_t node, char out[40]);
@@ -49,14 +51,16 @@ typedef struct {
                                  * kind has no grid */
     /* writes the name of a link; NULL: names are "node>node" */
     void (*link_name)(const tutti_topology *t, int32_t nranks, int32_t link, char out[32]);
-    /* requires src != dst */
+    /* writes the links of the route from seat src to another seat dst; returns their number */
     int (*route)(const tutti_topology *t, int32_t src, int32_t dst, int32_t channel, int32_t links[TUTTI_MAX_HOPS]);
 } tutti_topology_row;
 
 enum { TUTTI_TOPOLOGY_MAX_KINDS = 64 };
-const tutti_topology_row *tutti_topology_row_at(int kind); /* kind: a tutti_topology_kind; returns NULL past the end */
+const tutti_topology_row *tutti_topology_row_at(int kind); /* returns the row of a kind (a tutti_topology_kind); NULL
+                                                            * past the end */
 const tutti_preset *tutti_topology_preset(const tutti_topology_row *row,
-                                          tutti_figure f); /* returns NULL if the kind has no such figure */
+                                          tutti_figure f); /* returns the preset of a figure; NULL if the kind has no
+                                                            * such figure */
 
 /* Computes the place of a node in a picture, to the right and down, in cells of a grid that nodes fill; false: the kind
  * has no grid. */
@@ -73,7 +77,7 @@ static inline int32_t tutti_count(const tutti_topology *t, tutti_figure f)
 /* Returns one link of a duplex cable: cable c between nodes a and b is link 2c from a to b and link 2c + 1 back. */
 tutti_link tutti_cable_link(int32_t link, int32_t a, int32_t b, double bytes_per_s, double latency_s);
 
-/* Fills rank_of[seat]: -1 for an empty seat. */
+/* Fills rank_of[seat], the rank that sits on each seat; -1 for an empty seat. */
 void tutti_place_invert(const tutti_topology *t, int32_t nranks, int32_t nseats, int32_t *rank_of);
 tutti_status tutti_place_check(const tutti_topology *t, tutti_failure *err);
 

@@ -24,7 +24,7 @@ static int32_t rows_find(const tutti_fabric *net, int32_t *row)
         }
     }
     for (int32_t v = 0; v < net->nnodes; v++) {
-        if (row[v] == INT32_MAX / 2) row[v] = 0; /* no link reaches this seat */
+        if (row[v] == INT32_MAX / 2) row[v] = 0; /* puts a seat that no link reaches into the bottom row */
         most = row[v] > most ? row[v] : most;
     }
     return most;
@@ -109,7 +109,7 @@ static bool is_between(double a, double x, double b)
     return x > fmin(a, b) + 1 && x < fmax(a, b) - 1;
 }
 
-/* Returns true if a node is in the way of a horizontal or vertical line between a and b. */
+/* Returns true if a third node lies on the horizontal or vertical line between nodes a and b. */
 static bool is_blocked(const tutti_fabric *net, const tutti_drawing *at, int32_t a, int32_t b)
 {
     const bool level = at->y[a] == at->y[b], upright = at->x[a] == at->x[b];
@@ -122,7 +122,7 @@ static bool is_blocked(const tutti_fabric *net, const tutti_drawing *at, int32_t
 
 typedef struct {
     int32_t link, lane;
-    double from, to; /* middles of the cable's end nodes, from left to right */
+    double from, to; /* x of the middles of the cable's two end nodes, from < to */
 } span;
 
 static int by_length(const void *x, const void *y)
@@ -132,7 +132,7 @@ static int by_length(const void *x, const void *y)
     return d < 0 ? -1 : d > 0 ? 1 : a->link < b->link ? -1 : a->link > b->link;
 }
 
-/* Gives each cable its lane, and orders ends of cables at the same node: shorter ones farther out. */
+/* Assigns a lane to each cable, and orders the cables' ends at a node: ends of shorter cables are farther out. */
 static void lanes_give(span *spans, int32_t n, double bottom, tutti_drawing *out)
 {
     qsort(spans, (size_t)n, sizeof *spans, by_length);
@@ -196,7 +196,7 @@ void tutti_drawing_make(const tutti_topology *t, const tutti_fabric *net, double
     const int32_t highest = rows_find(net, row);
     double lowest = (double)NAN;
     if (cells_take(t, net, top, out)) {
-        /* the kind of topology has a grid */
+        /* the topology is drawn on a grid */
     } else if (highest == 0) {
         circle_take(net, top, out);
     } else {

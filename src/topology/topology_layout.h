@@ -14,8 +14,8 @@ typedef struct {
 } tutti_cable_way;
 
 typedef struct {
-    double *x, *y;         /* middle of each node */
-    tutti_cable_way *ways; /* one route for each link */
+    double *x, *y;         /* position of the middle of each node */
+    tutti_cable_way *ways; /* for each link: the way of its cable in the picture */
     double width, height;
 } tutti_drawing;
 

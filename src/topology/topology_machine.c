@@ -13,7 +13,8 @@
 #include "../base/text/strbuf.h"
 #include "topology_impl.h"
 
-extern const tutti_embedded_text tutti_shipped_machines[]; /* the machine files that the build embeds */
+extern const tutti_embedded_text tutti_shipped_machines[]; /* the machine files of this repository, which the build
+                                                            * embeds */
 
 const char *tutti_topology_machine_at(int i)
 {
@@ -117,7 +118,8 @@ void tutti_topology_grow(tutti_topology *t, int32_t nranks)
     const tutti_topology_row *row = tutti_topology_row_at((int)t->kind);
     const bool has_hosts = tutti_topology_preset(row, TUTTI_FIGURE_HOSTS) != NULL;
     if (!t->machine || !has_hosts || t->from[TUTTI_FIGURE_HOSTS] == TUTTI_FROM_GIVEN || nranks < 1) return;
-    if (t->nlisted) return; /* a list of seats names seats of the topology as it is */
+    /* the caller's list of seats names seats of the topology at its present size, so it does not grow */
+    if (t->nlisted) return;
     const double hosts = t->figure[TUTTI_FIGURE_HOSTS];
     const double seats_of_one = row->nseats(t, nranks) / hosts;
     t->figure[TUTTI_FIGURE_HOSTS] = fmax(1, ceil(nranks / seats_of_one));
@@ -189,7 +191,7 @@ bool tutti_topology_machine_prices(const tutti_topology *t, tutti_machine_prices
         if (!l->from || strncmp(l->key, "price.", 6) != 0 || !strcmp(l->key, "price.compute")) continue;
         snprintf(role, sizeof role, "role.%.60s", l->key + 6);
         number_of(&s, l->key, &price);
-        number_of(&s, role, &count); /* the network has no role and counts once */
+        number_of(&s, role, &count); /* count stays 1 for the network, which has no role */
         found.once += price * count;
     }
     tutti_sourced_release(&s);

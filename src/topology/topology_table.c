@@ -123,7 +123,7 @@ void tutti_fabric_release(tutti_fabric *network)
     *network = (tutti_fabric){0};
 }
 
-/* Returns the seat or switch, as the row numbers them, of node `node`. */
+/* Returns the number that the kind's row uses for node `node`: a seat or a switch. */
 static int32_t node_in_row(const tutti_topology *t, int32_t nranks, int32_t node)
 {
     int32_t nseats = rows[t->kind]->nseats(t, nranks), found = node;
@@ -193,7 +193,7 @@ int tutti_topology_route(const tutti_topology *t, int32_t src, int32_t dst, int3
 int tutti_topology_port(const tutti_topology *t, int nlinks)
 {
     const int behind = rows[t->kind]->behind_port;
-    /* a shorter route stays inside a host and passes no port */
+    /* a route too short to leave and enter a host stays inside one host and has no port: -1 */
     return behind && nlinks >= 2 * behind ? nlinks - behind : -1;
 }
 

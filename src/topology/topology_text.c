@@ -12,8 +12,8 @@
 #include "../base/text/strbuf.h"
 #include "topology_impl.h"
 
-/* Assumed share of the rate that is lost to incast: a port with room for 1 MiB lost it at 300 Mbit/s
- * (docs/topologies.md, incast). Faster ports are assumed to lose the same. */
+/* Assumed share of a port's rate that is lost for each further sender (incast). A port with a queue of 1 MiB lost 0.01
+ * at 300 Mbit/s (docs/topologies.md, incast); faster ports are assumed to lose the same share. */
 static const double ETHERNET_INCAST = 0.01;
 
 static bool is_idle(const tutti_topology *t, tutti_figure f)

@@ -11,7 +11,7 @@ enum { NDIMS = 3 };
 
 typedef struct {
     int32_t side[NDIMS], stride[NDIMS];
-    int32_t first[NDIMS]; /* first cable of each dimension */
+    int32_t first[NDIMS]; /* for each dimension: number of its first cable */
     int32_t nseats, ncables;
 } shape;
 
@@ -90,7 +90,8 @@ static void torus_node_name(const tutti_topology *t, int32_t nranks, int32_t nod
              (int)coordinate(&s, node, 2));
 }
 
-/* Draws layers in z behind each other, a little aside. A torus of one row is a ring and has no grid. */
+/* Places nodes for a picture: the layers of dimension z are drawn behind each other, a little shifted. A torus of one
+ * row is drawn as a ring and has no grid. */
 static bool torus_cell(const tutti_topology *t, int32_t node, double at[2])
 {
     const shape s = shape_of(t);

@@ -115,15 +115,15 @@ static int find_groups(const tutti_host_cards *c, int level, int group[MAX])
 
 typedef struct {
     int nsockets, nswitches /* per socket */, nslots /* per switch */;
-    int slot[MAX]; /* slot of each card */
+    int slot[MAX]; /* for each card: number of its slot in the tree */
 } tree;
 
 static void grow_tree(const tutti_host_cards *c, tree *out)
 {
     tutti_host_cards known = *c;
-    int socket[MAX], sw[MAX], first[MAX], at[MAX] /* number of each switch in its socket */, filled[MAX] = {0},
-                                                                                             switches[MAX] = {0};
-    for (int i = 0; i < c->n; i++) /* an unknown path counts as one inside a socket */
+    /* at: for each switch, its number in its socket */
+    int socket[MAX], sw[MAX], first[MAX], at[MAX], filled[MAX] = {0}, switches[MAX] = {0};
+    for (int i = 0; i < c->n; i++) /* cards with an unknown path between them count as cards of one socket */
         for (int j = 0; j < c->n; j++)
             if (known.ancestor[i][j] == TUTTI_ANCESTOR_UNKNOWN) known.ancestor[i][j] = ONE_NODE;
     *out = (tree){.nsockets = find_groups(&known, ONE_NODE, socket)};
@@ -138,7 +138,7 @@ static void grow_tree(const tutti_host_cards *c, tree *out)
     for (int i = 0; i < c->n; i++) out->slot[i] += (socket[i] * out->nswitches + at[sw[i]]) * out->nslots;
 }
 
-/* Fills the mesh, whose numbers are slots in ascending order. */
+/* Fills the mesh of NVLinks, in which cards are named by their slots, in ascending order. */
 static void take_mesh(const seating *s, const tree *tr)
 {
     int card_in[MAX];
@@ -153,7 +153,7 @@ static void take_mesh(const seating *s, const tree *tr)
     if (!t->nmesh) return;
     set_figure(s, TUTTI_FIGURE_MESH, t->nmesh);
     take_nvlink_rate(s);
-    /* NCCL's latency of a step over NVLink; the preset is the latency over PCIe */
+    /* NCCL's latency of a step over NVLink; the preset of this kind is the latency of PCIe */
     t->figure[TUTTI_FIGURE_SOFTWARE] =
         tutti_topology_preset(tutti_topology_row_at(TUTTI_TOPOLOGY_NVSWITCH), TUTTI_FIGURE_SOFTWARE)->value;
 }

@@ -35,7 +35,7 @@ static tutti_status check(const reader *r, int code, const char *question, int c
                       whose, why ? why : "unknown error", code);
 }
 
-/* Does the same as check for a question that the driver need not support: *value becomes `unknown` then. */
+/* Checks as check does, for a question that the driver need not support: then *value becomes `unknown`. */
 static tutti_status check_or(const reader *r, int code, const char *question, int card, int unknown, int *value)
 {
     if (code != TUTTI_NVML_NOT_SUPPORTED) return check(r, code, question, card);

@@ -16,11 +16,14 @@
 #include <stdio.h>
 
 typedef struct {
-    int32_t ngpus, nswitches, nnics;              /* numbers of each kind per server; ngpus counts GPUs in use */
-    int32_t switch0, cpu0, middle;                /* number of the first node of each kind */
-    int32_t to_socket, qpi, nic, nvlink, ncables; /* number of the first cable of each kind; ncables: cables per
-                                                   * server */
-    int32_t pair[TUTTI_MAX_NVLINK_PAIRS];         /* NVLink pairs of GPUs in use */
+    int32_t ngpus, nswitches, nnics;              /* numbers for each server: of GPUs in use, of PCIe switches, of
+                                                   * NICs */
+    int32_t switch0, cpu0, middle;                /* number of the first PCIe switch's node, of the first socket's, and
+                                                   * of the switch between servers */
+    int32_t to_socket, qpi, nic, nvlink, ncables; /* number of the first cable of each kind in a server; ncables: number
+                                                   * of cables of a server */
+    int32_t pair[TUTTI_MAX_NVLINK_PAIRS];         /* for each pair of GPUs in use that NVLinks join: its index in the
+                                                   * mesh */
 } layout;
 
 static bool takes_part(const tutti_server *s, int gpu)
@@ -28,7 +31,8 @@ static bool takes_part(const tutti_server *s, int gpu)
     return s->gpus >> gpu & 1;
 }
 
-/* Return the physical number of the i-th GPU in use, and the index of a physical number. */
+/* Return the number in the machine of the i-th GPU in use, and the index among the GPUs in use of a machine's
+ * number. */
 static int gpu_of(const tutti_server *s, int32_t i)
 {
     for (int g = 0;; g++)
