@@ -178,8 +178,8 @@ char *tutti_topology_describe(const tutti_topology *t);
 tutti_status tutti_topology_of_this_host(tutti_topology *out, tutti_failure *err);
 enum { TUTTI_TOPOLOGY_NOTES = 600 };
 /* Makes the topology of ncores of this machine's cores, such as those that the ranks of a group have together; 0: all.
- * notes (may be NULL) gets what a person should know, a sentence a line: this process may use fewer cores, or fitted
- * figures are for another number of cores and are not used. "": nothing. */
+ * notes (may be NULL) gets what a person should know, one sentence per line: this process may use fewer cores, or
+ * fitted figures are for another number of cores and are not used. "": nothing. */
 tutti_status tutti_topology_of_cores(int ncores, tutti_topology *out, char notes[TUTTI_TOPOLOGY_NOTES],
                                      tutti_failure *err);
 /* Makes the same topology for a machine that was already detected. */
@@ -297,7 +297,7 @@ typedef struct {
  * tens of milliseconds. */
 tutti_status tutti_topology_detect_cards(tutti_host_cards *out, tutti_failure *err);
 /* Makes a topology of these cards, with rank r on card r: `nvswitch` if NVLinks lead into NVSwitches, else `cards`.
- * notes (may be NULL) gets what a person should know, a sentence a line; "": nothing. TUTTI_ERR_FAILED: there is no
+ * notes (may be NULL) gets what a person should know, one sentence per line; "": nothing. TUTTI_ERR_FAILED: there is no
  * card, or the kind cannot express them. */
 tutti_status tutti_topology_of_cards(const tutti_host_cards *cards, tutti_topology *out,
                                      char notes[TUTTI_TOPOLOGY_NOTES], tutti_failure *err);

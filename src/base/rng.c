@@ -2,7 +2,7 @@
 /* rng.c: counter-based random numbers. Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as
  * 1, 2, 3", SC'11).
  *
- * The 128-bit counter is (a, b); The 64-bit key is seed + stream * an odd constant. So two streams of one seed have
+ * The 128-bit counter is (a, b). The 64-bit key is seed + stream * an odd constant. So two streams of one seed have
  * different keys, and so has one stream under two seeds. */
 #include "rng.h"
 

@@ -4,10 +4,11 @@
  * As in FastTrack, a cell keeps its last write and those reads since then that are not ordered among themselves. A
  * writer is one of
  *   thread        (t, clock)    known when the reader's clock of t has reached `clock`
- *   owner's act   (mark, e + 1) known to threads that were told READY or FREE of invocation e, and to those that heard
+ *   caller        (mark, e + 1) known to threads that were told READY or FREE of invocation e, and to those that heard
  *                               from them
  *   put           (channel, k)  known to a thread that follows the wait which met the k-th signal of the channel
- * A second run, which keeps all accesses to that one cell, names the accesses of a race (tutti_explain_race). */
+ * The caller of a rank overwrites inputs and uses outputs; both count as writes. A second run, which keeps all accesses
+ * to that one cell, names the accesses of a race (tutti_explain_race). */
 #include <stdio.h>
 
 #include "check_impl.h"

@@ -64,8 +64,8 @@ static void near_layout(tutti_checker *c, int32_t r, const uint64_t *near, int32
     l->nmarks = 2 * l->nnear;
 }
 
-/* Returns true if ranks touch memory of more than an eighth of all pairs of ranks, or are fewer than 16; then every
- * rank counts as a neighbour of all. */
+/* Returns true if the mean rank touches memory of more than an eighth of all ranks, or if there are fewer than 16
+ * ranks; then every rank counts as a neighbour of all. */
 static bool is_crowded(const tutti_checker *c, size_t words)
 {
     int64_t pairs = 0, p = c->head->nranks;

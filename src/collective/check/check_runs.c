@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_runs.c: joins neighbouring cells with one history into a run. Only the first cell of a run holds the history.
  *
- * One bit a cell says where runs begin. Most steps move ranges that were moved together before, so a step costs the
+ * One bit per cell says where runs begin. Most steps move ranges that were moved together before, so a step costs the
  * runs that it touches, not the cells: at 4,096 ranks halving-doubling touches 13 runs per rank instead of 4,096 cells,
  * and most of the cells' memory is never written and so never allocated. Runs are cut where an access begins or ends,
  * and joined again where it leaves neighbours alike. */

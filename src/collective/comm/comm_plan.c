@@ -280,8 +280,8 @@ tutti_call_key tutti_key_of(const tutti_comm *comm, const tutti_call *call, cons
     const bool whole = path == TUTTI_PATH_MAPPED || path == TUTTI_PATH_REACHED;
     tutti_call_key k = {.way = (int32_t)way, .collective = (int32_t)call->collective, .type = (int32_t)call->type};
     k.op = (int32_t)call->op, k.root = call->root, k.in = plan->in, k.out = plan->out;
-    /* staged is never in place, because copies come in between; nor is reached with a root, because ranks reach into
-     * the root's memory, in place or not */
+    /* a call on the path staged is never in place, because copies come in between; nor is one on the path reached with
+     * a root, because ranks reach into the root's memory, in place or not */
     k.in_place = plan->in_place && path != TUTTI_PATH_STAGED &&
                  !(path == TUTTI_PATH_REACHED && tutti_collective_has_root(call->collective));
     k.n = path == TUTTI_PATH_MAPPED || (whole && call->counts) ? plan->total

@@ -47,7 +47,7 @@ static inline tutti_slice tutti_compile_nothing(int32_t rank)
 /* Adds the buffers in0, in1, ... (broadcast: of the root only) and out (gather, reduce: of the root only; all-to-all:
  * one for each rank) of `rank`; for a barrier, an empty scratch buffer. */
 void tutti_compile_buffers(const tutti_compile_request *q, int32_t rank, tutti_part_builder *b);
-/* Returns the number of the first buffer out on that rank. In place, out is the memory of in 0 under another name. */
+/* Returns the number of the first buffer `out` on rank `rank`. In place it is `in0` under another name. */
 int32_t tutti_compile_out(const tutti_compile_request *q, int32_t rank);
 /* Returns the number of the first scratch buffer on rank `rank`. */
 int32_t tutti_compile_first_scratch(const tutti_compile_request *q, int32_t rank);

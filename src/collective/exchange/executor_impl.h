@@ -239,8 +239,8 @@ tutti_status tutti_exchange_bind(tutti_exchange *x, const tutti_schedule *schedu
  * when the length of a plain vector changes. */
 tutti_status tutti_exchange_measure(tutti_binder *b, const tutti_part *part);
 void tutti_exchange_point(const tutti_binder *b, const tutti_part *part);
-/* Returns the bytes of this rank's part of the shared memory, in which each channel takes TUTTI_LINE a member; and the
- * number of channels that a part uses. */
+/* Returns the bytes of this rank's part of the shared memory, in which each channel takes TUTTI_LINE bytes for each
+ * member; and the number of channels that a part uses. */
 size_t tutti_exchange_own_bytes(const tutti_part *part, int nmembers, int32_t nchannels, const tutti_vector *v,
                                 bool plain);
 int32_t tutti_part_channels(const tutti_part *part);

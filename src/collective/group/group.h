@@ -149,7 +149,7 @@ void tutti_group_wait_notice(tutti_group *group, tutti_group_wait *wait, const c
  * valid until the next call. */
 const char *tutti_group_condition(const tutti_group *group, int rank);
 
-/* Sets a callback for notices. A blocking call makes it after 15 s of waiting, or sooner when the awaited rank has been
+/* Sets a callback for notices. A blocking call calls it after 15 s of waiting, or sooner when the awaited rank has been
  * stopped (SIGSTOP) or makes no progress in a long phase; the words name the ranks that have not arrived. It also gets
  * reports of many lines: when a deadline passes, on every rank, and on request. */
 void tutti_group_on_silence(tutti_group *group, void (*notice)(void *arg, const char *words), void *arg);

@@ -7,7 +7,7 @@
 
 #include "group_impl.h"
 
-/* Rank 0 begins to survive deaths when it has heard from all ranks that they do. Until then a death ends the run,
+/* Rank 0 begins to survive deaths when all ranks have told it that they survive them. Until then a death ends the run,
  * because ranks that are not ready could not continue. */
 tutti_status tutti_group_bear(tutti_group *g, tutti_failure *err)
 {

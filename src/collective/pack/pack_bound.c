@@ -20,8 +20,8 @@ static int64_t both(const tutti_network *g, int32_t u, int32_t v)
     return a < b ? a : b;
 }
 
-/* Returns the minimum of g(S) - y(S without v) over the sets S that contain v and are within {0..v}; side: the minimal
- * set. Nodes above v are one node with the sink. */
+/* One step of the greedy above: returns the minimum of g(S) - y(S without v) over the sets S that contain v and are
+ * within {0..v}; side: the minimal set. Nodes above v are one node with the sink. */
 static int64_t least_over_sets(const int64_t *c, int32_t n, int32_t v, const int64_t *y, tutti_ratio rate, bool *side)
 {
     tutti_maxflow *f = tutti_maxflow_create(v + 2);

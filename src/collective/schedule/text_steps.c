@@ -3,7 +3,7 @@
  *
  *   seq Q stage S KIND ... [after STEP ...] [needs ready free] [hint pull no-ack]
  *
- * A sum is written with one pair of parentheses an addition; the number of ) after an input is its folds. */
+ * A sum is written with one pair of parentheses for each addition; the number of ) after an input is its folds. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

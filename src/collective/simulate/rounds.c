@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rounds.c: the round evaluator: stage by stage, messages share links max-min fairly (water filling). The share of a
- * message that ends goes to the others, until the fullest link decides when the stage ends. With one channel a pair and
- * no collisions this is exact; a barrier ends each stage, which is pessimistic. `lower` is rigorous for the schedule:
- * the bytes of the fullest link at its full rate, or the work of the busiest core. */
+ * message that ends goes to the others, until the fullest link decides when the stage ends. With one channel per pair
+ * and no collisions this is exact; a barrier ends each stage, which is pessimistic. `lower` is rigorous for the
+ * schedule: the bytes of the fullest link at its full rate, or the work of the busiest core. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -3,8 +3,8 @@
  * then computed only once: the 2(p - 1) stages of a ring count as one. If only the parts of some ranks were collected,
  * each kind's flows are written out for all ranks when its times are computed.
  *
- * The number of ranks that send to one host at a time is counted here. If the topology has an incast, those ports are
- * slower in that stage.
+ * The number of ranks that send to one host at a time is counted here. If the topology has an incast, ports into hosts
+ * with several senders are slower in that stage.
  *
  * On a star, even flows of one size need no solution: all ranks' links carry equally many flows, so every share is
  * equal. */

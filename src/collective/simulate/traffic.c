@@ -15,7 +15,7 @@
 #include "step_cost.h"
 
 /* Adds one message, cut into as many parts as the topology has paths. A channel is a FIFO: its messages of one stage go
- * one behind the other, as one flow a path. */
+ * one behind the other, as one flow per path. */
 static void flow_add(tutti_traffic *out, tutti_flow flow)
 {
     const tutti_flow *last = out->nflows ? &out->flows[out->nflows - out->npaths] : NULL;

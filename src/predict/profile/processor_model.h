@@ -133,8 +133,8 @@ typedef struct {
     double seconds; /* measured seconds, above 0 */
 } tutti_processor_model_sample;
 
-/* Collects samples of all passes of a graph that were run and took time. out has room for TUTTI_NPASSES a layer.
- * Returns their number. */
+/* Collects samples of all passes of a graph that were run and took time. out has room for TUTTI_NPASSES samples of each
+ * layer. Returns their number. */
 int tutti_processor_model_samples(const tutti_graph *graph, const tutti_profile *profile,
                                   tutti_processor_model_sample *out);
 /* Adds the lines of a device's file, without its texts. TUTTI_ERR_FAILED if no sample is a product, or none is a pass

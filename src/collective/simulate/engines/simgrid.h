@@ -22,7 +22,7 @@ enum { TUTTI_SIMGRID_MESSAGES = 5 << 20 }; /* a schedule with more messages is r
 bool tutti_simgrid_found(char why[200]);
 /* Plays a schedule of the kind that tutti_simulate_schedule takes, on networks only. rank_s: seconds until each rank
  * has ended, nranks of them, or NULL. TUTTI_ERR_USAGE: the program cannot play this schedule; TUTTI_ERR_FAILED: the
- * program is missing, took too long, or reports an error. Cost: about 5 us a message. */
+ * program is missing, took too long, or reports an error. Cost: about 5 us per message. */
 tutti_status tutti_simgrid_run(const tutti_playing *p, const tutti_simgrid_options *o, double *seconds, double *rank_s,
                                tutti_failure *err);
 
