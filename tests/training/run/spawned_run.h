@@ -176,4 +176,18 @@ static inline bool run_until_step(const spawned_run *r, const char *dir, long st
     return false;
 }
 
+/* Waits until the run's folder has a whole checkpoint. A checkpoint is written beside training, so it may come long
+ * after its step. */
+__attribute__((unused)) static inline void run_until_checkpoint(const char *dir)
+{
+    for (int i = 0; i < 12000; i++) {
+        char *path = NULL;
+        const bool is_there = !tutti_checkpoint_newest(dir, &path, NULL, NULL) && path;
+        free(path);
+        if (is_there) return;
+        tutti_clock_sleep_s(0.002);
+    }
+    fail_msg("%s gets no checkpoint", dir);
+}
+
 #endif

@@ -30,6 +30,7 @@ static void the_end_of_rank_0_is_the_end_and_what_it_saved_is_there(void **state
         spawned_run ranks[SPAWNED_MAX_RANKS];
         start_all(f, methods[i], "1000000", ranks);
         assert_true(run_until_step(&ranks[0], out, 20));
+        run_until_checkpoint(out);
         tutti_clock_sleep_s(0.0003 * i);
         kill(ranks[0].pid, SIGKILL);
         assert_int_equal(run_wait(&ranks[0]), 128 + SIGKILL);

@@ -171,6 +171,7 @@ static void the_end_of_rank_0_ends_the_run_whoever_was_lost_before(void **state)
         assert_true(run_until_step(&ranks[0], out, 20));
         kill(ranks[2].pid, SIGKILL);
         assert_true(run_until_step(&ranks[0], out, run_step(out) + 60));
+        run_until_checkpoint(out);
         kill(ranks[0].pid, SIGKILL);
         for (int r = 0; r < 4; r++) {
             const int rc = run_wait(&ranks[r]);

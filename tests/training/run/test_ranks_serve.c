@@ -57,6 +57,7 @@ static void the_death_of_rank_0_ends_all_and_what_it_saved_is_there(void **state
         spawned_run ranks[SPAWNED_MAX_RANKS];
         start_all(f, layouts[i], "tcp", methods[i], "1000000", ranks);
         assert_true(run_until_step(&ranks[0], out, 20));
+        run_until_checkpoint(out);
         kill(ranks[0].pid, SIGKILL);
         assert_int_equal(run_wait(&ranks[0]), 128 + SIGKILL);
         for (int r = 1; r < NRANKS; r++) {
