@@ -15,6 +15,7 @@
 #include "../../base/file.h"
 #include "../../base/hash.h"
 #include "../../base/text/options.h"
+#include "../../collective/launch/link.h"
 #include "../../job/job_fields.h"
 #include "../../job/run/run.h"
 #include "../cli.h"
@@ -24,7 +25,8 @@
 #include "train_cmd.h"
 
 static const tutti_flag flags[] = {
-    {"ranks", "N", "processes (default: the job's)", 0},
+    {"ranks", "N|MIN:MAX",
+     "processes (default: the job's); a range: the run goes on with fewer and takes more (docs/elastic.md)", 0},
     {"out", "DIR", "results (default: runs/<name of the job file>)", TUTTI_FLAG_WRITES | TUTTI_FLAG_RUN},
     {"seed", "S", "seed (default: the job's)", 0},
     {"set", "KEY=VALUE", "override a key of the job", TUTTI_FLAG_MANY},
@@ -38,7 +40,10 @@ static const tutti_flag flags[] = {
     {"stall", "RANK=SECONDS@STEP", "that rank stands still for so long, once, at that step", TUTTI_FLAG_MANY},
     {"pretend", "LAYERS", "kernels only wait for the times of a layer trace: nothing is learned or kept (see above)",
      TUTTI_FLAG_READS},
-    {"max-restarts", "N", "on one host: replace ranks that are lost, at most N times (default 0; docs/elastic.md)", 0},
+    {"max-restarts", "N", "replace ranks that are lost, at most N times (default 0; docs/elastic.md)", 0},
+    {"ranks-per-host", "K", "be the agent of this host, which starts K ranks; one agent a host (docs/elastic.md)", 0},
+    {"listen", "ADDRESS[:PORT]", "as the first agent, without a launcher: where other agents join", 0},
+    {"join", "TEXT", "as another agent, without a launcher: the text that the first agent prints", 0},
     {"fresh", NULL, "start over: remove what DIR holds of an earlier run", 0},
     {"quiet", NULL, "print the last line only", 0},
     {"dry-run", NULL, "print the resolved job, the plan and the memory; run nothing", 0},
@@ -172,10 +177,12 @@ static tutti_status take_environment(tutti_flags *f, const tutti_group_config *c
         return tutti_fail(err, TUTTI_ERR_USAGE,
                           "--cores binds ranks that are processes; it cannot go with --ranks-as-threads");
     if (!config->launcher) return TUTTI_OK;
-    long asked;
-    tutti_status st = tutti_cli_int(f, "ranks", (tutti_cli_range){1, 1 << 20}, config->nranks, &asked, err);
+    const bool is_of_agent = tutti_link_of_environment() >= 0; /* which decides on the number of ranks */
+    tutti_train_ranks asked;
+    tutti_status st = tutti_train_range(f, config->nranks, &asked, err);
     if (st) return st;
-    if (asked != config->nranks) return tutti_cli_refuse_ranks(asked, config->nranks, config->launcher, err);
+    if (asked.min > config->nranks || (asked.max != config->nranks && !is_of_agent))
+        return tutti_cli_refuse_ranks(asked.max, config->nranks, config->launcher, err);
     if (config->nranks > 1 && tutti_cli_has(f, "ranks-as-threads"))
         return tutti_fail(err, TUTTI_ERR_USAGE, "--ranks-as-threads, but %s has started %d processes", config->launcher,
                           config->nranks);
@@ -362,7 +369,7 @@ static int run_command(int argc, char **argv)
     if (st) return tutti_cli_fail("train", &err);
     char *dir = tutti_cli_run_folder(f.rest[0], "");
     if (!f.count[FLAG_OUT]) f.value[FLAG_OUT][f.count[FLAG_OUT]++] = dir;
-    const int code = act(&f, &config, argv);
+    const int code = tutti_train_is_agent(&f) ? tutti_train_agent(&f, &config, argv) : act(&f, &config, argv);
     tutti_group_config_end(&config, code, "tutti train: a rank failed");
     free(dir);
     return code;

@@ -3,6 +3,7 @@
 #ifndef TUTTI_CLI_TRAIN_CMD_H
 #define TUTTI_CLI_TRAIN_CMD_H
 
+#include "../../collective/launch/join.h"
 #include "../cli.h"
 #include "tutti/job.h"
 
@@ -24,5 +25,19 @@ void tutti_train_link_hear(const tutti_train_link *l, const tutti_run_event *e);
  * max_restarts: how often lost ranks may be replaced. says: if the partition has set the number of ranks, prints that
  * on stdout. The ranks cannot print it, because they are only told the number. */
 int tutti_train_launch(const tutti_job *job, int max_restarts, bool says, char **argv);
+
+/* A number of ranks as --ranks says it. */
+typedef struct {
+    long min, max; /* equal if one number was given */
+    bool is_range; /* MIN:MAX was given */
+} tutti_train_ranks;
+/* Reads --ranks, N or MIN:MAX; otherwise: both numbers if the flag was not given. */
+tutti_status tutti_train_range(const tutti_flags *f, long otherwise, tutti_train_ranks *out, tutti_failure *err);
+/* True if this process is to be the agent of its host, and no rank: a flag of agents was given, and no agent has
+ * started this process. */
+bool tutti_train_is_agent(const tutti_flags *f);
+/* Runs the agent of this host until the run ends; returns the exit code. config: what the environment says; its ranks
+ * are agents here. */
+int tutti_train_agent(const tutti_flags *f, const tutti_group_config *config, char **argv);
 
 #endif

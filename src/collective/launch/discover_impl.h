@@ -5,6 +5,7 @@
 #define TUTTI_DISCOVER_IMPL_H
 
 #include "join.h"
+#include "reach.h"
 
 /* The first row that is present decides; the others are not looked at. */
 typedef struct {
@@ -27,15 +28,5 @@ tutti_status tutti_launcher_begin(tutti_group_config *out, tutti_failure *err);
 bool tutti_variable_set(const char *name);
 tutti_status tutti_variable_number(const char *name, long long lo, long long hi, long long otherwise, long long *out,
                                    tutti_failure *err);
-
-/* --- reach.c: which address of this host the others can use --- */
-enum { TUTTI_REACH_TEXT = 1024 };
-/* Lists "10.0.0.7,fd00::7": addresses of interfaces that are up, without loopback and link-local ones; "127.0.0.1" if
- * none. */
-void tutti_reach_own(char list[TUTTI_REACH_TEXT]);
-/* Writes to `out` the first address of the list that answers on the port. Tries all at once, until timeout_s. */
-bool tutti_reach_first(const char *list, int port, double timeout_s, char out[64]);
-/* Opens a socket that listens on a port of the kernel's choice, on loopback or on all addresses; -1 and errno. */
-int tutti_reach_listen(bool loopback, int *port);
 
 #endif

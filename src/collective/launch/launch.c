@@ -76,7 +76,7 @@ static void make_cookie(char text[33])
 enum { MAX_CHANGES = 16 };
 
 typedef struct {
-    char text[MAX_CHANGES][64];
+    char text[MAX_CHANGES][TUTTI_ADDRESS_HOST + 32];
     const char *list[MAX_CHANGES + 1]; /* ends with NULL */
     int n;
 } changes;
@@ -93,26 +93,30 @@ __attribute__((format(printf, 2, 3))) static void add(changes *c, const char *fo
 
 static void add_environment(const tutti_launcher *l, int rank, int child, changes *c)
 {
-    add(c, "RANK=%d", rank);
+    add(c, "RANK=%d", l->base + rank);
     add(c, "LOCAL_RANK=%d", rank);
-    add(c, "WORLD_SIZE=%d", l->nranks);
+    add(c, "WORLD_SIZE=%d", l->world);
     add(c, "LOCAL_WORLD_SIZE=%d", l->nranks);
     add(c, "MASTER_PORT=%d", l->port);
-    add(c, "MASTER_ADDR=127.0.0.1");
-    add(c, "TUTTI_COOKIE=%s", l->cookie);
+    add(c, "MASTER_ADDR=%s", l->address);
+    if (l->options->decide)
+        add(c, "TUTTI_COOKIE=%llx", (unsigned long long)l->options->cookie);
+    else
+        add(c, "TUTTI_COOKIE=%s", l->cookie);
     if (!getenv("OMP_WAIT_POLICY"))
         add(c, "OMP_WAIT_POLICY=passive"); /* idle threads must not spin against other ranks */
     add(c, "TORCHELASTIC_USE_AGENT_STORE");
+    if (l->options->decide) add(c, "TUTTI_HOST_ID=%d.%s", (int)getpid(), l->cookie); /* two launchers: two hosts */
     if (child >= 0) {
         add(c, "TUTTI_LINK_FD=%d", child);
-        add(c, "TUTTI_KEEP_FDS=%d,%d", l->epochs.samples, l->epochs.copies);
+        add(c, "TUTTI_KEEP_FDS=%d,%d", l->epochs.samples, l->nranks == l->world ? l->epochs.copies : -1);
         add(c, "TUTTI_EPOCH=%u,%d,%lld", l->epochs.epoch, l->epochs.lost, (long long)l->epochs.lost_ns);
     } else {
         add(c, "TUTTI_LINK_FD");
         add(c, "TUTTI_KEEP_FDS");
         add(c, "TUTTI_EPOCH");
     }
-    if (rank) {
+    if (l->base + rank) {
         add(c, "TUTTI_MASTER_FD");
         add(c, "TUTTI_LAUNCHER_FD");
     } else {
@@ -140,7 +144,7 @@ static tutti_status start_process(tutti_launcher *l, int rank, int child, tutti_
 {
     int inherited[5], n = 0;
     if (child >= 0) inherited[n++] = child, inherited[n++] = l->epochs.samples, inherited[n++] = l->epochs.copies;
-    if (!rank) inherited[n++] = l->listener, inherited[n++] = l->from_zero[1];
+    if (l->base + rank == 0) inherited[n++] = l->listener, inherited[n++] = l->from_zero[1];
     rank_in_the_making r = {l->options, rank};
     changes c = {.n = 0};
     add_environment(l, rank, child, &c);
@@ -158,7 +162,7 @@ static tutti_status start_process(tutti_launcher *l, int rank, int child, tutti_
         .prepare_arg = &r,
     };
     tutti_status st = tutti_process_start(&options, &l->ranks[rank], err);
-    if (st) return tutti_fail_at(err, "launch: cannot start rank %d of %d", rank, l->nranks);
+    if (st) return tutti_fail_at(err, "launch: cannot start rank %d of %d", l->base + rank, l->world);
     if (!l->nrunning) l->group = l->ranks[rank].pid;
     l->nrunning++;
     return TUTTI_OK;
@@ -194,7 +198,8 @@ static bool is_borne(tutti_launcher *l, int rank)
     const int code = l->ranks[rank].code;
     char word;
     while (read(l->from_zero[0], &word, 1) == 1) l->bears = true;
-    return l->bears && rank > 0 && !l->ends[0].order && code != TUTTI_ERR_USAGE && code != TUTTI_ERR_DATA;
+    const bool zero_failed = l->base == 0 && l->ends[0].order;
+    return l->bears && l->base + rank > 0 && !zero_failed && code != TUTTI_ERR_USAGE && code != TUTTI_ERR_DATA;
 }
 
 static void note_end(tutti_launcher *l, int rank)
@@ -224,7 +229,7 @@ static void handle_signal(tutti_launcher *l, int signal)
 static tutti_status watch(tutti_launcher *l, tutti_failure *err)
 {
     tutti_status st = TUTTI_OK;
-    while (l->nrunning > 0) {
+    while (l->nrunning > 0 || tutti_told_goes_on(l)) {
         double left = l->kill_at > 0 ? l->kill_at - tutti_clock_s() : tutti_epochs_nap(l);
         if (left <= 0) {
             kill_all(l);
@@ -268,7 +273,7 @@ static void describe_end(const tutti_launcher *l, int rank, tutti_strbuf *out)
     const tutti_process *p = &l->ranks[rank];
     char words[TUTTI_PROCESS_WORDS];
     tutti_process_words(p, words);
-    tutti_strbuf_printf(out, "rank %d (pid %d) %s", rank, (int)p->pid,
+    tutti_strbuf_printf(out, "rank %d (pid %d) %s", l->base + rank, (int)p->pid,
                         l->ends[rank].killed ? "was still running and has been killed" : words);
     if (!l->ends[rank].killed && p->code == (int)tutti_process_status(p))
         tutti_strbuf_printf(out, " (%s)", tutti_status_name((tutti_status)p->code));
@@ -286,6 +291,7 @@ static void describe_all(const tutti_launcher *l, tutti_launch_result *out)
     tutti_strbuf words = {0}, lost = {0};
     const int cause = find_cause(l);
     out->exit_code = cause < 0 ? 0 : l->ranks[cause].code;
+    if (l->epochs.told_end) out->exit_code = l->epochs.told_code;
     if (l->interrupts > 1) out->exit_code = 128 + SIGINT;
     if (cause >= 0) describe_end(l, cause, &words);
     for (int order = 1; order <= l->nfailed; order++)
@@ -306,7 +312,7 @@ static tutti_status run(tutti_launcher *l, tutti_failure *err)
     tutti_status st = tutti_epochs_begin(l, err);
     fflush(NULL); /* otherwise each rank would print what is buffered here */
     tutti_process_watch_begin(watched, NWATCHED, &l->watch);
-    for (int r = 0; r < l->nranks && !st; r++) st = tutti_launch_start_rank(l, r, err);
+    for (int r = 0; r < l->nranks && !st && !l->options->decide; r++) st = tutti_launch_start_rank(l, r, err);
     if (!l->epochs.link) close(l->listener), l->listener = -1;
     if (st) tutti_epochs_give_up(l), kill_all(l);
     const tutti_status watched_st = watch(l, st ? NULL : err);
@@ -323,12 +329,17 @@ static tutti_status run(tutti_launcher *l, tutti_failure *err)
 tutti_status tutti_launch(const tutti_launch_options *options, char *const *argv, tutti_launch_result *out,
                           tutti_failure *err)
 {
-    tutti_launcher l = {
-        .options = options, .argv = argv, .nranks = options->nranks, .listener = -1, .from_zero = {-1, -1}};
+    tutti_launcher l = {.options = options,
+                        .argv = argv,
+                        .nranks = options->nranks,
+                        .world = options->nranks,
+                        .address = "127.0.0.1",
+                        .listener = -1,
+                        .from_zero = {-1, -1}};
     if (options->nranks < 1) return tutti_fail(err, TUTTI_ERR_USAGE, "launch: %d ranks", options->nranks);
     tutti_status st = allow_files(options->nranks, err);
     if (!st) st = open_pipe(&l, err);
-    if (!st) st = tutti_launch_listen(&l, err);
+    if (!st && !options->decide) st = tutti_launch_listen(&l, err);
     if (st) {
         close_pipe(&l);
         return st;

@@ -11,11 +11,51 @@
 #define TUTTI_LAUNCH_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "tutti/failure.h"
 
+/* What the ranks of this host do, where several hosts decide together about a run. */
 typedef struct {
-    int nranks;
+    uint32_t epoch; /* the epoch of the group in which the ranks are; 0 = no rank was started yet */
+    bool plays;     /* each running rank has done its first step of the epoch */
+    bool broken;    /* a rank was lost, or ranks here blame one */
+    bool left;      /* no rank is in the epoch any more: each has ended, or waits for the next epoch */
+    bool saved;     /* true if ranks have left because TUTTI_ORDER_SAVE asked them to */
+    bool done;      /* rank 0 of the group was here and has ended well: the run is over */
+    bool idle;      /* no rank runs here */
+    bool bears;     /* rank 0 is here, and goes on without ranks that are lost (tutti_launch_tell_borne) */
+    int lost;       /* broken: the number in the group of the lost rank; -1 = unknown */
+    int code;       /* exit code of a rank that has failed by itself, which ends the run; 0 = none has */
+} tutti_launch_facts;
+
+typedef enum {
+    TUTTI_ORDER_WAIT,   /* nothing is to be done */
+    TUTTI_ORDER_BREAK,  /* ranks leave the epoch, because a rank was lost */
+    TUTTI_ORDER_SAVE,   /* ranks save the step and end, because the group will get more ranks */
+    TUTTI_ORDER_NEXT,   /* ranks form the epoch */
+    TUTTI_ORDER_FINISH, /* the result is there: a loss is none any more */
+    TUTTI_ORDER_END,    /* the launcher ends with `code` */
+} tutti_order_kind;
+
+/* What this host's launcher is to do. An order may be given again until the facts show its effect. */
+typedef struct {
+    tutti_order_kind kind;
+    bool is_hard;        /* BREAK: ranks are killed, because they would not notice the loss by themselves */
+    bool bears;          /* rank 0 goes on without lost ranks; the end of another rank fails nothing */
+    uint32_t epoch;      /* NEXT, BREAK, SAVE: the epoch that is formed, or that ends */
+    int base, nranks;    /* NEXT: number in the group of this host's first rank; number of ranks of this host */
+    int world;           /* NEXT: number of ranks of the group */
+    const char *address; /* NEXT: where rank 0 listens, as this host reaches it; valid until the next decide */
+    int port;            /* ... and its port */
+    int listener;    /* NEXT, on rank 0's host: the socket that listens there, which the launcher takes; -1 = none */
+    int lost;        /* BREAK, NEXT: the rank whose loss ended the epoch before; -1 = unknown or none */
+    int64_t lost_ns; /* NEXT: when it was lost, on this host's clock (tutti_clock_ns); 0 = no rank was */
+    int code;        /* END: the exit code */
+} tutti_launch_order;
+
+typedef struct {
+    int nranks;          /* ranks to start; with `decide`: the most that this host starts */
     double grace_s;      /* seconds that the other ranks have to end by themselves after the first failure; 0 = 5 */
     const char *program; /* program that the ranks run; NULL = this program (/proc/self/exe) */
     /* Called in the process of each rank before it becomes the program, to bind it or to pass it more. If it fails, its
@@ -29,6 +69,12 @@ typedef struct {
     double deadline_s;
     void (*tell)(void *arg, const char *words);
     void *tell_arg;
+    /* Where several hosts run the ranks together (../agents/agents.h): called at least ten times a second. It says what
+     * this host's ranks are to do, and max_restarts is its affair. cookie: the number of the run, the same on all hosts.
+     * NULL = all ranks are here. */
+    void (*decide)(void *arg, const tutti_launch_facts *facts, tutti_launch_order *order);
+    void *decide_arg;
+    uint64_t cookie;
 } tutti_launch_options;
 
 /* Rank 0 tells the launcher that started it, if there is one, that it no longer needs the others. From then on rank 0's

@@ -35,7 +35,8 @@ tutti_status tutti_epochs_begin(tutti_launcher *l, tutti_failure *err)
 {
     tutti_launch_epochs *e = &l->epochs;
     *e = (tutti_launch_epochs){.left = l->options->max_restarts, .epoch = 1, .samples = -1, .copies = -1, .lost = -1};
-    if (!e->left) return TUTTI_OK;
+    if (l->options->decide) e->epoch = 0; /* the first order brings the first epoch */
+    if (!e->left && !l->options->decide) return TUTTI_OK;
     e->phase = tutti_alloc(sizeof *e->phase * (size_t)l->nranks);
     e->link = tutti_alloc(sizeof *e->link * (size_t)l->nranks);
     for (int r = 0; r < l->nranks; r++) e->link[r] = -1;
@@ -46,7 +47,7 @@ tutti_status tutti_epochs_begin(tutti_launcher *l, tutti_failure *err)
 void tutti_epochs_end(tutti_launcher *l)
 {
     tutti_launch_epochs *e = &l->epochs;
-    for (int r = 0; r < l->nranks && e->link; r++)
+    for (int r = 0; r < l->options->nranks && e->link; r++)
         if (e->link[r] >= 0) close(e->link[r]);
     if (e->samples >= 0) close(e->samples);
     if (e->copies >= 0) close(e->copies);
@@ -79,7 +80,7 @@ static void say(tutti_launcher *l, const char *words)
 static bool spend(tutti_launcher *l)
 {
     tutti_launch_epochs *e = &l->epochs;
-    if (e->broken) return true;
+    if (e->broken || l->options->decide) return true;
     if (e->left == 0) {
         say(l, "no replacement is left (--max-restarts): the run ends");
         tutti_epochs_give_up(l);
@@ -89,7 +90,7 @@ static bool spend(tutti_launcher *l)
     return true;
 }
 
-static void break_epoch(tutti_launcher *l, int lost)
+void tutti_epochs_break(tutti_launcher *l, int lost)
 {
     tutti_launch_epochs *e = &l->epochs;
     const tutti_link_message broken = {.kind = TUTTI_LINK_BROKEN, .epoch = e->epoch};
@@ -114,7 +115,7 @@ static bool is_lost(const tutti_launcher *l, const tutti_process *p)
 static bool is_awaited(const tutti_launcher *l, int rank)
 {
     const tutti_launch_epochs *e = &l->epochs;
-    if (e->broken || rank == 0) return false;
+    if (e->broken || rank == 0 || l->options->decide) return false;
     for (int r = 0; r < l->nranks; r++)
         if (r != rank && (!l->ranks[r].runs || e->phase[r] != TUTTI_RANK_JOINS)) return false;
     return e->phase[rank] == TUTTI_RANK_JOINS;
@@ -123,7 +124,7 @@ static bool is_awaited(const tutti_launcher *l, int rank)
 /* True if rank 0 has ended well: it does so only when all steps are done and the result is saved. */
 static bool is_done(const tutti_launcher *l)
 {
-    return l->ranks[0].pid && !l->ranks[0].runs && l->ranks[0].code == 0;
+    return l->epochs.finishing || (l->base == 0 && l->ranks[0].pid && !l->ranks[0].runs && l->ranks[0].code == 0);
 }
 
 bool tutti_epochs_bear(tutti_launcher *l, int rank)
@@ -141,15 +142,21 @@ bool tutti_epochs_bear(tutti_launcher *l, int rank)
         l->ends[rank].killed = false;
         return true;
     }
+    if (e->saving && p->code == 128 + SIGUSR1) return true; /* as it was asked */
     tutti_process_words(p, how);
-    if (!is_lost(l, p)) tutti_epochs_give_up(l);
+    if (!is_lost(l, p)) {
+        e->own_code = e->own_code ? e->own_code : p->code;
+        tutti_epochs_give_up(l);
+    }
     if (!is_lost(l, p) || !spend(l)) return false;
     const bool waits = is_awaited(l, rank);
-    snprintf(words, sizeof words, "rank %d (pid %d) %s and is replaced; %d replacement%s left", rank, (int)p->pid, how,
-             e->left, e->left == 1 ? "" : "s");
+    int n = snprintf(words, sizeof words, "rank %d (pid %d) %s", l->base + rank, (int)p->pid, how);
+    if (!l->options->decide)
+        snprintf(words + n, sizeof words - (size_t)n, " and is replaced; %d replacement%s left", e->left,
+                 e->left == 1 ? "" : "s");
     say(l, words);
-    if (e->broken && e->lost < 0) e->lost = rank;
-    if (!waits) break_epoch(l, rank);
+    if (e->broken && e->lost < 0) e->lost = l->base + rank;
+    if (!waits) tutti_epochs_break(l, l->base + rank);
     return true;
 }
 
@@ -167,10 +174,10 @@ static void kill_still(tutti_launcher *l, int rank)
 {
     tutti_launch_epochs *e = &l->epochs;
     char words[120];
-    snprintf(words, sizeof words, "rank %d (pid %d) stands still: it is killed and replaced", rank,
+    snprintf(words, sizeof words, "rank %d (pid %d) stands still: it is killed and replaced", l->base + rank,
              (int)l->ranks[rank].pid);
     say(l, words);
-    if (e->lost < 0) e->lost = rank;
+    if (e->lost < 0) e->lost = l->base + rank;
     l->ends[rank].killed = true;
     tutti_process_signal(&l->ranks[rank], SIGKILL);
 }
@@ -185,8 +192,9 @@ static void kill_standing(tutti_launcher *l)
     const double patience = l->options->deadline_s > 0 ? l->options->deadline_s : LEAVES_S;
     for (int r = 0; r < l->nranks && e->broken; r++) {
         const bool stays = l->ranks[r].runs && e->phase[r] != TUTTI_RANK_OVER && !l->ends[r].killed;
-        if (stays && r == e->lost && e->blamed_at == 0) e->blamed_at = now;
-        if (stays && (broken_s > patience || (r == e->lost && now - e->blamed_at > DIES_S))) kill_still(l, r);
+        const bool is_blamed = l->base + r == e->lost;
+        if (stays && is_blamed && e->blamed_at == 0) e->blamed_at = now;
+        if (stays && (broken_s > patience || (is_blamed && now - e->blamed_at > DIES_S))) kill_still(l, r);
     }
 }
 
@@ -203,7 +211,7 @@ static void take(tutti_launcher *l, int rank, const tutti_link_message *m)
         return;
     }
     if (!spend(l)) return;
-    break_epoch(l, m->lost);
+    tutti_epochs_break(l, m->lost);
     if (e->lost < 0) e->lost = m->lost;
 }
 
@@ -221,7 +229,7 @@ static void release_held(tutti_launcher *l)
 
 double tutti_epochs_nap(const tutti_launcher *l)
 {
-    return l->epochs.broken ? NAP_S : 1;
+    return l->epochs.broken || l->options->decide ? NAP_S : 1;
 }
 
 void tutti_epochs_hear(tutti_launcher *l)
@@ -244,6 +252,10 @@ bool tutti_epochs_hold(tutti_launcher *l, int signal)
 {
     tutti_launch_epochs *e = &l->epochs;
     bool all_play = true;
+    if (l->options->decide && !l->nrunning) { /* no rank is here that could answer */
+        e->own_code = 128 + signal;
+        return true;
+    }
     if (!e->link || e->given_up || (e->epoch == 1 && !e->broken) || signal == SIGQUIT) return false;
     for (int r = 0; r < l->nranks; r++) all_play &= !l->ranks[r].runs || e->phase[r] == TUTTI_RANK_PLAYS;
     if (!e->broken && all_play) return false;
@@ -262,34 +274,40 @@ static tutti_status restart_awaited(tutti_launcher *l, tutti_failure *err)
     return st;
 }
 
-static bool all_have_left(const tutti_launcher *l)
+bool tutti_epochs_all_left(const tutti_launcher *l)
 {
     for (int r = 0; r < l->nranks; r++)
         if (l->ranks[r].runs && l->epochs.phase[r] != TUTTI_RANK_OVER) return false;
     return true;
 }
 
+void tutti_epochs_send_next(tutti_launcher *l)
+{
+    tutti_launch_epochs *e = &l->epochs;
+    const tutti_link_message next = {
+        .kind = TUTTI_LINK_NEXT, .epoch = e->epoch, .lost = e->lost, .port = l->port, .lost_ns = e->lost_ns};
+    for (int r = 0; r < l->nranks; r++) {
+        if (!l->ranks[r].runs) continue;
+        e->phase[r] = TUTTI_RANK_JOINS;
+        /* if this fails, the rank has just died, and its end will be seen */
+        (void)tutti_link_send(e->link[r], &next, l->base + r ? -1 : l->listener);
+    }
+}
+
 bool tutti_epochs_advance(tutti_launcher *l, tutti_failure *err)
 {
     tutti_launch_epochs *e = &l->epochs;
+    if (l->options->decide) return tutti_told_advance(l, err);
     if (!e->link || e->given_up) return true;
     if (!e->broken) return restart_awaited(l, err) == TUTTI_OK;
-    if (!all_have_left(l)) return true;
+    if (!tutti_epochs_all_left(l)) return true;
     if (l->listener >= 0) close(l->listener);
     tutti_status st = tutti_launch_listen(l, err);
     if (st) return false;
     e->epoch++;
     e->broken = false;
-    const tutti_link_message next = {
-        .kind = TUTTI_LINK_NEXT, .epoch = e->epoch, .lost = e->lost, .port = l->port, .lost_ns = e->lost_ns};
-    for (int r = 0; r < l->nranks && !st; r++) {
-        if (!l->ranks[r].runs) {
-            st = tutti_launch_start_rank(l, r, err);
-            continue;
-        }
-        e->phase[r] = TUTTI_RANK_JOINS;
-        /* if this fails, the rank has just died, and its end will be seen */
-        (void)tutti_link_send(e->link[r], &next, r ? -1 : l->listener);
-    }
+    tutti_epochs_send_next(l);
+    for (int r = 0; r < l->nranks && !st; r++)
+        if (!l->ranks[r].runs) st = tutti_launch_start_rank(l, r, err);
     return st == TUTTI_OK;
 }

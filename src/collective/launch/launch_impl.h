@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* launch_impl.h: shared by the files of the launcher: launch.c (starts ranks and says how they ended) and
- * launch_epochs.c (replaces ranks that were lost). Threads: owner. */
+/* launch_impl.h: shared by the files of the launcher: launch.c (starts ranks and says how they ended), launch_epochs.c
+ * (replaces ranks that were lost) and launch_told.c (follows orders, where several hosts decide together). Threads:
+ * owner. */
 #ifndef TUTTI_LAUNCH_IMPL_H
 #define TUTTI_LAUNCH_IMPL_H
 
 #include <stdint.h>
 
 #include "../../base/process.h"
+#include "address.h"
 #include "launch.h"
 #include "link.h"
 
@@ -32,6 +34,12 @@ typedef struct {
     int64_t lost_ns;         /* when */
     double blamed_at;        /* when a running rank was first blamed; 0 = none is */
     int held;                /* a signal that is passed on when the epoch plays; 0 = none */
+    /* only where orders are followed: */
+    bool saving;    /* ranks were asked to save and end */
+    bool finishing; /* the result of the run is there */
+    int own_code;   /* exit code of the first rank that has failed by itself; 0 = none has */
+    bool told_end;  /* the order to end has come ... */
+    int told_code;  /* ... with this exit code */
 } tutti_launch_epochs;
 
 typedef struct {
@@ -40,7 +48,9 @@ typedef struct {
     tutti_process *ranks;
     pid_t group; /* the process group of all ranks */
     tutti_rank_end *ends;
-    int nranks, nrunning, nfailed;
+    int nranks, nrunning, nfailed;    /* ranks of this host */
+    int base, world;                  /* number in the group of this host's first rank; ranks of the group */
+    char address[TUTTI_ADDRESS_HOST]; /* where rank 0 listens */
     int listener, port;
     int from_zero[2]; /* a pipe: rank 0 says that it goes on without the others */
     bool bears;
@@ -76,5 +86,18 @@ bool tutti_epochs_advance(tutti_launcher *l, tutti_failure *err);
 bool tutti_epochs_hold(tutti_launcher *l, int signal);
 /* Ends all hope of another epoch: ranks that wait for one end. */
 void tutti_epochs_give_up(tutti_launcher *l);
+/* Ends the current epoch because a rank was lost; lost: its number in the group, -1 = unknown. */
+void tutti_epochs_break(tutti_launcher *l, int lost);
+/* True if each rank of this host has ended or waits for the next epoch. */
+bool tutti_epochs_all_left(const tutti_launcher *l);
+/* Sends each running rank the message that the epoch at hand gathers. */
+void tutti_epochs_send_next(tutti_launcher *l);
+
+/* ---- launch_told.c: where options->decide is set ---- */
+
+/* Asks what is to be done and does it. False: a rank could not be started. */
+bool tutti_told_advance(tutti_launcher *l, tutti_failure *err);
+/* True if the launcher has more to do although no rank runs. */
+bool tutti_told_goes_on(const tutti_launcher *l);
 
 #endif

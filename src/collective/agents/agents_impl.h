@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* agents_impl.h: shared by the files of the agents: talk.c (messages), agents.c (follows the leader), takeover.c (finds
+ * another leader) and leader.c. Threads: owner. */
+#ifndef TUTTI_AGENTS_IMPL_H
+#define TUTTI_AGENTS_IMPL_H
+
+#include "../launch/address.h"
+#include "agents.h"
+
+enum { TUTTI_AGENT_ADDRESS = 64, TUTTI_AGENT_WORDS = 160, TUTTI_AGENTS_MOST = 4096 };
+
+/* ---- messages ---- */
+
+typedef enum {
+    TUTTI_AGENT_HELLO = 1, /* member: who it is; the first message of a connection */
+    TUTTI_AGENT_REPORT,    /* member: its facts; repeated as a sign of life */
+    TUTTI_AGENT_HOST,      /* leader: a host of the epoch that the next order forms; nhosts of them come */
+    TUTTI_AGENT_ORDER,     /* leader: what to do; repeated as a sign of life */
+} tutti_agent_kind;
+
+/* All messages have this form; agents have the same build, so fields need no byte order of their own. */
+typedef struct {
+    uint64_t cookie, build;            /* of the run and of the program; another value ends the connection */
+    uint32_t kind, size;               /* size: of this struct */
+    int64_t id;                        /* HELLO, HOST: number of the agent, different for each */
+    char address[TUTTI_AGENT_ADDRESS]; /* HOST: where the agent listens */
+    int32_t port;                      /* HELLO, HOST: port of the agent; ORDER: port of rank 0 */
+    int32_t nlocal;                    /* HELLO: the most ranks that it starts */
+    int32_t index, nhosts;             /* HOST: place in the table, and its length */
+    uint32_t epoch;                    /* the epoch that facts, table or order concern */
+    int32_t left;                      /* HELLO, ORDER: losses that may still come */
+    double since_s;                    /* ORDER NEXT: seconds since the loss; negative = there was none */
+    tutti_launch_facts facts;          /* REPORT */
+    tutti_launch_order order;          /* ORDER; its pointer and descriptors mean nothing here */
+    char words[TUTTI_AGENT_WORDS];     /* ORDER END: why */
+} tutti_agent_message;
+
+/* A connection to another agent. */
+typedef struct {
+    int fd; /* -1 = closed */
+    size_t nread;
+    union {
+        char bytes[sizeof(tutti_agent_message)];
+        tutti_agent_message message;
+    } in;
+} tutti_agent_talk;
+
+/* Opens the sockets on which this agent listens, without waiting in accept. */
+tutti_status tutti_agent_listen(tutti_agents *a, tutti_failure *err);
+/* Connects within limit_s. False: not reached; *refused: nobody listens there. */
+bool tutti_agent_connect(const char *address, int port, double limit_s, tutti_agent_talk *out, bool *refused);
+/* Accepts a connection if one waits; false: none does. address: where it comes from. */
+bool tutti_agent_accept(const tutti_agents *a, tutti_agent_talk *out, char address[TUTTI_AGENT_ADDRESS]);
+/* Sends a message; closes the connection if it does not go. */
+void tutti_agent_send(const tutti_agents *a, tutti_agent_talk *t, tutti_agent_message *m);
+/* Receives without waiting. Returns 1: a message is in t->in.message; 0: none is there; -1: the connection is closed. */
+int tutti_agent_receive(const tutti_agents *a, tutti_agent_talk *t);
+void tutti_agent_hang_up(tutti_agent_talk *t);
+
+/* ---- the agents ---- */
+
+/* A host as the leader sees it. */
+typedef struct {
+    int64_t id;
+    char address[TUTTI_AGENT_ADDRESS];
+    int port, nlocal;
+    tutti_agent_talk talk; /* to the agent; closed for the leader's own host */
+    bool is_here;          /* the leader's own host */
+    bool is_lost;          /* its connection has ended, or it was silent for too long */
+    bool in_epoch;         /* it belongs to the current epoch */
+    int base, nranks;      /* its ranks in the current epoch */
+    double heard_at;
+    tutti_launch_facts facts;
+    tutti_order_kind sent_kind; /* the last order that was sent to it, its epoch, and when */
+    uint32_t sent_epoch;
+    double sent_at;
+} tutti_agent_host;
+
+/* A host in the table of the last epoch, which every agent has. */
+typedef struct {
+    int64_t id;
+    char address[TUTTI_AGENT_ADDRESS];
+    int port;
+} tutti_agent_entry;
+
+typedef enum { TUTTI_AGENT_FOLLOWS, TUTTI_AGENT_SEEKS, TUTTI_AGENT_LEADS } tutti_agent_role;
+
+struct tutti_agents {
+    tutti_agents_options options;
+    tutti_agent_role role;
+    int64_t id;
+    int listeners[TUTTI_ADDRESS_MOST_LISTENERS], nlisteners, port;
+    uint32_t epoch;           /* the newest epoch that this agent knows */
+    tutti_agent_entry *table; /* hosts of that epoch, the leader first; heap */
+    int nhosts;
+    int left; /* losses that may still come */
+
+    /* follows, seeks */
+    tutti_agent_talk leader;
+    char leader_address[TUTTI_ADDRESS_HOST]; /* as this host reaches it */
+    double heard_at, sent_at;
+    tutti_launch_facts sent; /* the facts of the last report */
+    tutti_launch_order last; /* the leader's last order */
+    int64_t last_lost_ns;
+    int candidate;    /* seeks: place in the table of the host that is asked to lead */
+    double sought_at; /* seeks: since when this candidate is tried; 0 = it is not yet */
+
+    /* leads */
+    tutti_agent_host *hosts; /* heap; the leader's own first */
+    int nknown;
+    tutti_agent_talk *callers; /* connections that have not said who they are; heap */
+    char (*caller_address)[TUTTI_AGENT_ADDRESS];
+    int ncallers;
+    int lock;          /* the locked file; -1 = not held */
+    bool gathers;      /* has taken over, and waits for the other hosts of the last epoch */
+    double began_at;   /* when this agent began to lead, or when the epoch broke */
+    bool broken, hard; /* the current epoch is over; hard: its ranks are killed */
+    bool saving;       /* ranks save, because the group will grow */
+    int lost;          /* the rank whose loss broke the epoch; -1 = unknown */
+    int64_t lost_ns;
+    int world;               /* ranks of the newest epoch that this agent has formed; 0 = it has formed none */
+    int rank_port, listener; /* where its rank 0 listens; listener: not yet taken by the launcher, -1 = none */
+    bool finishing, ending;
+    int code;
+    char words[TUTTI_AGENT_WORDS]; /* why it ends */
+};
+
+void tutti_agents_say(const tutti_agents *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* leader.c: begins to lead. took_over: the leader before was lost. */
+void tutti_agents_begin_to_lead(tutti_agents *a, bool took_over);
+void tutti_agents_lead(tutti_agents *a, const tutti_launch_facts *facts, tutti_launch_order *order);
+/* leader_form.c: decides on the next epoch, when all ranks have left the current one. */
+void tutti_agents_form(tutti_agents *a);
+/* Asks the ranks to save and end, if hosts are here with which the group can grow. */
+void tutti_agents_grow(tutti_agents *a);
+void tutti_agents_end(tutti_agents *a, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* takeover.c: looks for the next leader. */
+void tutti_agents_seek(tutti_agents *a, const tutti_launch_facts *facts, tutti_launch_order *order);
+/* agents.c: tells the leader who this agent is. */
+void tutti_agents_greet(tutti_agents *a, tutti_agent_talk *t);
+
+#endif

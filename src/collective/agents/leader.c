@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* leader.c: what the leading agent does: it hears the others, sees which of them are lost, judges whether the epoch goes
+ * on, and gives orders. leader_form.c decides on the next epoch. */
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "../../base/arena.h"
+#include "../../base/clock.h"
+#include "agents_impl.h"
+
+static const double ALIVE_S = 0.3;
+
+/* The lock of the run's folder decides between two halves of a broken network. Its file says how others join. */
+static void try_lock(tutti_agents *a)
+{
+    char text[TUTTI_AGENTS_TEXT], line[TUTTI_AGENTS_TEXT + 1];
+    if (a->lock >= 0 || !a->options.lock_path) return;
+    const int fd = open(a->options.lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0) return;
+    if (flock(fd, LOCK_EX | LOCK_NB)) {
+        close(fd);
+        return;
+    }
+    a->lock = fd;
+    tutti_agents_join_text(a, text);
+    const int n = snprintf(line, sizeof line, "%s\n", text);
+    /* a help for people: nothing depends on it */
+    if (ftruncate(fd, 0) || pwrite(fd, line, (size_t)n, 0) < 0) return;
+}
+
+static bool is_in_table(const tutti_agents *a, int64_t id)
+{
+    for (int i = 0; i < a->nhosts; i++)
+        if (a->table[i].id == id) return true;
+    return false;
+}
+
+static tutti_agent_host *add_host(tutti_agents *a, int64_t id)
+{
+    a->hosts = tutti_realloc(a->hosts, sizeof *a->hosts * (size_t)(a->nknown + 1));
+    tutti_agent_host *h = &a->hosts[a->nknown++];
+    *h = (tutti_agent_host){.id = id, .talk.fd = -1, .heard_at = tutti_clock_s()};
+    return h;
+}
+
+void tutti_agents_begin_to_lead(tutti_agents *a, bool took_over)
+{
+    a->role = TUTTI_AGENT_LEADS;
+    a->began_at = tutti_clock_s();
+    a->gathers = a->broken = a->hard = took_over;
+    a->lost_ns = took_over ? tutti_clock_ns() : 0;
+    tutti_agent_host *own = add_host(a, a->id);
+    own->is_here = true;
+    own->in_epoch = took_over;
+    own->port = a->port;
+    own->nlocal = a->options.nlocal;
+    try_lock(a);
+    char text[TUTTI_AGENTS_TEXT];
+    tutti_agents_join_text(a, text);
+    if (took_over) tutti_agents_say(a, "this agent leads now; others join with --join %s", text);
+}
+
+void tutti_agents_end(tutti_agents *a, int code, const char *format, ...)
+{
+    va_list values;
+    if (a->ending) return;
+    va_start(values, format);
+    vsnprintf(a->words, sizeof a->words, format, values);
+    va_end(values);
+    a->ending = true;
+    a->code = code;
+    if (a->words[0]) tutti_agents_say(a, "%s", a->words);
+}
+
+/* ---- hearing the others ---- */
+
+static void accept_callers(tutti_agents *a)
+{
+    tutti_agent_talk talk;
+    char address[TUTTI_AGENT_ADDRESS];
+    while (a->ncallers < TUTTI_AGENTS_MOST && tutti_agent_accept(a, &talk, address)) {
+        a->callers = tutti_realloc(a->callers, sizeof *a->callers * (size_t)(a->ncallers + 1));
+        a->caller_address = tutti_realloc(a->caller_address, sizeof *a->caller_address * (size_t)(a->ncallers + 1));
+        a->callers[a->ncallers] = talk;
+        memcpy(a->caller_address[a->ncallers++], address, sizeof address);
+    }
+}
+
+static void welcome(tutti_agents *a, int caller)
+{
+    const tutti_agent_message *m = &a->callers[caller].in.message;
+    if (m->kind != TUTTI_AGENT_HELLO || m->nlocal < 1 || m->port < 1 || a->nknown >= TUTTI_AGENTS_MOST) {
+        tutti_agent_hang_up(&a->callers[caller]);
+        return;
+    }
+    tutti_agent_host *h = add_host(a, m->id);
+    h->port = m->port;
+    h->nlocal = m->nlocal;
+    memcpy(h->address, a->caller_address[caller], sizeof h->address);
+    h->in_epoch = a->gathers && is_in_table(a, m->id);
+    h->facts.epoch = m->epoch;
+    if (a->gathers && m->epoch > a->epoch) a->epoch = m->epoch; /* numbers never come twice */
+    if (a->gathers && m->left < a->left) a->left = m->left;
+    h->talk = a->callers[caller];
+    a->callers[caller].fd = -1;
+    if (a->epoch && !h->in_epoch) tutti_agents_say(a, "another host (%s) joins, with %d ranks", h->address, h->nlocal);
+}
+
+static void hear_callers(tutti_agents *a)
+{
+    int n = 0;
+    for (int c = 0; c < a->ncallers; c++) {
+        if (tutti_agent_receive(a, &a->callers[c]) > 0) welcome(a, c);
+        if (a->callers[c].fd < 0) continue;
+        a->callers[n] = a->callers[c];
+        memmove(a->caller_address[n++], a->caller_address[c], TUTTI_AGENT_ADDRESS);
+    }
+    a->ncallers = n;
+}
+
+static void hear_host(tutti_agents *a, tutti_agent_host *h)
+{
+    const double now = tutti_clock_s();
+    while (!h->is_here && tutti_agent_receive(a, &h->talk) > 0) {
+        if (h->talk.in.message.kind == TUTTI_AGENT_REPORT) h->facts = h->talk.in.message.facts;
+        h->heard_at = now;
+    }
+    if (h->is_here || h->is_lost) return;
+    h->is_lost = h->talk.fd < 0 || now - h->heard_at > a->options.deadline_s;
+    if (!h->is_lost) return;
+    if (!a->ending && !a->finishing)
+        tutti_agents_say(a, "the agent of host %s %s", h->address,
+                         h->talk.fd < 0 ? "was lost" : "is silent: it counts as lost");
+    tutti_agent_hang_up(&h->talk);
+}
+
+/* Forgets lost hosts that are in no epoch any more. */
+static void forget(tutti_agents *a)
+{
+    int n = 0;
+    for (int i = 0; i < a->nknown; i++)
+        if (!a->hosts[i].is_lost || a->hosts[i].in_epoch) a->hosts[n++] = a->hosts[i];
+    a->nknown = n;
+}
+
+/* ---- judging ---- */
+
+static void break_epoch(tutti_agents *a, int lost, bool hard)
+{
+    a->hard |= hard;
+    if (a->broken) return;
+    a->broken = true;
+    a->lost = lost;
+    a->lost_ns = tutti_clock_ns();
+    a->began_at = tutti_clock_s();
+}
+
+static void judge_host(tutti_agents *a, tutti_agent_host *h)
+{
+    const tutti_launch_facts *f = &h->facts;
+    if (!h->in_epoch) return;
+    if (f->code && !a->ending) tutti_agents_end(a, f->code, "%s", "");
+    if (h->is_lost && a->hosts[0].facts.bears)
+        h->in_epoch = false; /* rank 0 goes on without its workers */
+    else if (h->is_lost)
+        break_epoch(a, h->base, true);
+    else if (f->epoch == a->epoch && f->broken)
+        break_epoch(a, f->lost, false);
+}
+
+static bool all_idle(const tutti_agents *a)
+{
+    for (int i = 0; i < a->nknown; i++) {
+        const tutti_agent_host *h = &a->hosts[i];
+        if (h->in_epoch && !h->is_lost && !h->facts.idle) return false;
+    }
+    return true;
+}
+
+static bool all_left(const tutti_agents *a)
+{
+    for (int i = 0; i < a->nknown; i++) {
+        const tutti_agent_host *h = &a->hosts[i];
+        if (h->in_epoch && !h->is_lost && !h->facts.left) return false;
+    }
+    return true;
+}
+
+static void judge(tutti_agents *a)
+{
+    for (int i = 0; i < a->nknown && !a->finishing; i++) judge_host(a, &a->hosts[i]);
+    a->finishing |= a->world && a->hosts[0].facts.epoch == a->epoch && a->hosts[0].facts.done;
+    if (a->finishing && all_idle(a)) tutti_agents_end(a, TUTTI_OK, "%s", "");
+    if (a->ending || a->finishing) return;
+    if (!a->broken && !a->saving && a->epoch) {
+        tutti_agents_grow(a);
+        return;
+    }
+    if (all_left(a)) tutti_agents_form(a);
+}
+
+/* ---- orders ---- */
+
+static tutti_launch_order order_for(const tutti_agents *a, const tutti_agent_host *h)
+{
+    tutti_launch_order o = {.kind = TUTTI_ORDER_WAIT,
+                            .epoch = h->facts.epoch,
+                            .bears = a->hosts[0].facts.bears,
+                            .is_hard = a->hard,
+                            .listener = -1,
+                            .lost = a->lost,
+                            .lost_ns = a->lost_ns,
+                            .code = a->code};
+    if (a->ending)
+        o.kind = TUTTI_ORDER_END;
+    else if (a->finishing)
+        o.kind = TUTTI_ORDER_FINISH;
+    else if (a->broken && h->in_epoch)
+        o.kind = TUTTI_ORDER_BREAK;
+    else if (a->world && h->in_epoch && h->facts.epoch != a->epoch)
+        o.kind = TUTTI_ORDER_NEXT;
+    else if (a->saving && h->in_epoch)
+        o.kind = TUTTI_ORDER_SAVE;
+    if (o.kind != TUTTI_ORDER_NEXT) return o;
+    o.epoch = a->epoch;
+    o.base = h->base;
+    o.nranks = h->nranks;
+    o.world = a->world;
+    o.port = a->rank_port;
+    return o;
+}
+
+static void send_order(tutti_agents *a, tutti_agent_host *h)
+{
+    const double now = tutti_clock_s();
+    tutti_agent_message m = {.kind = TUTTI_AGENT_ORDER, .epoch = a->epoch, .left = a->left, .order = order_for(a, h)};
+    if (h->is_here || h->is_lost) return;
+    if (m.order.kind == h->sent_kind && m.order.epoch == h->sent_epoch && now - h->sent_at < ALIVE_S) return;
+    m.since_s = a->lost_ns ? 1e-9 * (double)(tutti_clock_ns() - a->lost_ns) : -1;
+    snprintf(m.words, sizeof m.words, "%s", a->words);
+    tutti_agent_send(a, &h->talk, &m);
+    h->sent_kind = m.order.kind;
+    h->sent_epoch = m.order.epoch;
+    h->sent_at = now;
+}
+
+void tutti_agents_lead(tutti_agents *a, const tutti_launch_facts *facts, tutti_launch_order *order)
+{
+    tutti_agent_host *own = &a->hosts[0];
+    own->facts = *facts;
+    if (a->listener >= 0 && facts->epoch == a->epoch) a->listener = -1; /* the launcher has taken it */
+    accept_callers(a);
+    hear_callers(a);
+    for (int i = 0; i < a->nknown; i++) hear_host(a, &a->hosts[i]);
+    forget(a);
+    try_lock(a);
+    judge(a);
+    for (int i = 0; i < a->nknown; i++) send_order(a, &a->hosts[i]);
+    *order = order_for(a, &a->hosts[0]);
+    order->address = "127.0.0.1";
+    order->listener = a->listener;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* leader_form.c: the leading agent forms an epoch of the group: it checks that this side of the network may go on,
+ * decides how many ranks there are, and shares them out among the hosts. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../../base/arena.h"
+#include "../../base/clock.h"
+#include "agents_impl.h"
+
+/* After a takeover, seconds that other hosts get to come once those that are here suffice. */
+static const double LATECOMER_S = 0.5;
+
+/* ---- who may go on ---- */
+
+static int count_here(const tutti_agents *a)
+{
+    int n = 0;
+    for (int t = 0; t < a->nhosts; t++)
+        for (int i = 0; i < a->nknown; i++) n += !a->hosts[i].is_lost && a->hosts[i].id == a->table[t].id;
+    return n;
+}
+
+/* True if this side of the network may form the next epoch. False: not yet, or the run has been ended. */
+static bool may_go_on(tutti_agents *a)
+{
+    const int n = a->nhosts, here = count_here(a);
+    const double passed = tutti_clock_s() - a->began_at;
+    const bool suffice = 2 * here > n || (2 * here == n && a->lock >= 0);
+    if (!a->epoch) return true;
+    if (suffice) return !a->gathers || here == n || passed > LATECOMER_S;
+    if (a->gathers && passed < a->options.deadline_s) return false;
+    tutti_agents_end(a, TUTTI_ERR_PEER, "%d of the %d hosts of the last group are on this side, %s: this side ends",
+                     here, n,
+                     2 * here == n ? "and another agent holds the lock of the run's folder" : "less than half");
+    return false;
+}
+
+/* ---- how many ranks ---- */
+
+static int capacity(const tutti_agents *a)
+{
+    int64_t total = 0;
+    for (int i = 0; i < a->nknown; i++) total += a->hosts[i].is_lost ? 0 : a->hosts[i].nlocal;
+    return total > a->options.max ? a->options.max : (int)total;
+}
+
+/* Returns the largest number of ranks with which the job can run on the hosts that are here; 0 = none. */
+static int most_ranks(const tutti_agents *a)
+{
+    int n = capacity(a);
+    while (n >= a->options.min && !a->options.permits(a->options.arg, n)) n--;
+    return n >= a->options.min ? n : 0;
+}
+
+/* Returns the number of ranks of the next epoch; 0 = more hosts may still come, or the run has been ended. */
+static int choose_ranks(tutti_agents *a)
+{
+    const int n = most_ranks(a);
+    const double patience = a->options.deadline_s;
+    if (n && (a->epoch || n == a->options.max)) return n;
+    if (tutti_clock_s() - a->began_at < patience) return 0;
+    if (!n)
+        tutti_agents_end(a, TUTTI_ERR_PEER,
+                         "hosts for %d ranks are here, and the job needs %d: no other agent has come within %g s",
+                         capacity(a), a->options.min, patience);
+    return n;
+}
+
+/* ---- forming ---- */
+
+static void share_out(tutti_agents *a, int world)
+{
+    int base = 0;
+    for (int i = 0; i < a->nknown; i++) {
+        tutti_agent_host *h = &a->hosts[i];
+        h->in_epoch = !h->is_lost;
+        if (!h->in_epoch) continue;
+        h->base = base;
+        h->nranks = h->nlocal < world - base ? h->nlocal : world - base;
+        base += h->nranks;
+    }
+    a->world = world;
+}
+
+/* Opens the socket on which rank 0 will listen. */
+static bool open_listener(tutti_agents *a)
+{
+    bool wants_six = false;
+    for (int i = 0; i < a->nknown; i++) wants_six |= strchr(a->hosts[i].address, ':') != NULL;
+    struct sockaddr_in four = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
+    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = in6addr_any};
+    struct sockaddr *address = wants_six ? (struct sockaddr *)&six : (struct sockaddr *)&four;
+    socklen_t size = wants_six ? sizeof six : sizeof four;
+    if (a->listener >= 0) close(a->listener);
+    a->listener = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (a->listener < 0 || bind(a->listener, address, size) || listen(a->listener, 1024) ||
+        getsockname(a->listener, address, &size)) {
+        tutti_agents_end(a, TUTTI_ERR_FAILED, "agents: rank 0 cannot listen: %s", strerror(errno));
+        return false;
+    }
+    a->rank_port = ntohs(wants_six ? six.sin6_port : four.sin_port);
+    return true;
+}
+
+/* Makes the table of the epoch and sends it to all agents. */
+static void send_table(tutti_agents *a)
+{
+    int n = 0;
+    for (int i = 0; i < a->nknown; i++) n += a->hosts[i].in_epoch;
+    free(a->table);
+    a->table = tutti_alloc(sizeof *a->table * (size_t)n);
+    a->nhosts = 0;
+    for (int i = 0; i < a->nknown; i++) {
+        const tutti_agent_host *h = &a->hosts[i];
+        if (!h->in_epoch) continue;
+        tutti_agent_entry *e = &a->table[a->nhosts++];
+        *e = (tutti_agent_entry){.id = h->id, .port = h->port};
+        memcpy(e->address, h->address, sizeof e->address);
+    }
+    for (int t = 0; t < n; t++) {
+        tutti_agent_message m = {.kind = TUTTI_AGENT_HOST,
+                                 .id = a->table[t].id,
+                                 .port = a->table[t].port,
+                                 .index = t,
+                                 .nhosts = n,
+                                 .epoch = a->epoch};
+        memcpy(m.address, a->table[t].address, sizeof m.address);
+        for (int i = 0; i < a->nknown; i++)
+            if (!a->hosts[i].is_here) tutti_agent_send(a, &a->hosts[i].talk, &m);
+    }
+}
+
+void tutti_agents_form(tutti_agents *a)
+{
+    if (!may_go_on(a)) return;
+    const int before = a->world, world = choose_ranks(a);
+    if (!world) return;
+    if (a->broken && a->epoch && a->left-- == 0) {
+        tutti_agents_end(a, TUTTI_ERR_PEER, "no replacement is left (--max-restarts): the run ends");
+        return;
+    }
+    share_out(a, world);
+    if (!open_listener(a)) return;
+    a->epoch++;
+    send_table(a);
+    if (!a->broken) a->lost_ns = 0, a->lost = -1;
+    if (a->epoch > 1 || a->nhosts > 1)
+        tutti_agents_say(a, "group epoch %u: %d rank%s on %d host%s; %d replacement%s left", a->epoch, world,
+                         world == 1 ? "" : "s", a->nhosts, a->nhosts == 1 ? "" : "s", a->left, a->left == 1 ? "" : "s");
+    if (before && world < before)
+        tutti_agents_say(a, "the run goes on with fewer ranks: %d before, %d now", before, world);
+    a->broken = a->hard = a->saving = a->gathers = false;
+}
+
+void tutti_agents_grow(tutti_agents *a)
+{
+    for (int i = 0; i < a->nknown; i++) {
+        const tutti_agent_host *h = &a->hosts[i];
+        const bool plays = h->facts.epoch == a->epoch && h->facts.plays;
+        if (h->in_epoch && !h->is_lost && h->nranks && !plays) return;
+    }
+    const int world = most_ranks(a);
+    if (world <= a->world) return;
+    tutti_agents_say(a, "the group grows from %d to %d ranks: all ranks save the step", a->world, world);
+    a->saving = true;
+    a->began_at = tutti_clock_s();
+}

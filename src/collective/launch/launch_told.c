@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* launch_told.c: the launcher of one host among several: it says what its ranks do and follows the orders that it gets.
+ *
+ * Ranks that keep their number in a group of the same size stay; they get the message that the next epoch gathers.
+ * Otherwise their plan would be another one, so all ranks of this host are ended and started anew. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../../base/clock.h"
+#include "launch_impl.h"
+
+static bool all_play(const tutti_launcher *l)
+{
+    for (int r = 0; r < l->nranks; r++)
+        if (l->ranks[r].runs && l->epochs.phase[r] != TUTTI_RANK_PLAYS) return false;
+    return l->nrunning > 0;
+}
+
+static bool zero_is_done(const tutti_launcher *l)
+{
+    return l->base == 0 && l->nranks > 0 && l->ranks[0].pid && !l->ranks[0].runs && l->ranks[0].code == 0;
+}
+
+static tutti_launch_facts facts_of(const tutti_launcher *l)
+{
+    const tutti_launch_epochs *e = &l->epochs;
+    return (tutti_launch_facts){.epoch = e->epoch,
+                                .plays = all_play(l),
+                                .broken = e->broken,
+                                .left = e->epoch == 0 || ((e->broken || e->saving) && tutti_epochs_all_left(l)),
+                                .saved = e->saving,
+                                .done = zero_is_done(l),
+                                .idle = l->nrunning == 0,
+                                .bears = l->base == 0 && l->bears,
+                                .lost = e->lost,
+                                .code = l->interrupts > 1 ? 128 + SIGINT : e->own_code};
+}
+
+static void kill_running(tutti_launcher *l)
+{
+    for (int r = 0; r < l->nranks; r++) l->ends[r].killed |= l->ranks[r].runs;
+    tutti_launch_send_all(l, SIGKILL);
+}
+
+static void follow_break(tutti_launcher *l, const tutti_launch_order *o)
+{
+    if (o->epoch != l->epochs.epoch) return;
+    tutti_epochs_break(l, o->lost);
+    if (o->is_hard) kill_running(l);
+}
+
+/* Asks the ranks once to save and end. */
+static void follow_save(tutti_launcher *l, const tutti_launch_order *o)
+{
+    if (o->epoch != l->epochs.epoch || l->epochs.saving || l->epochs.broken) return;
+    l->epochs.saving = true;
+    tutti_launch_send_all(l, SIGUSR1);
+}
+
+/* True if ranks keep their number and the address at which they meet. */
+static bool is_same_place(const tutti_launcher *l, const tutti_launch_order *o)
+{
+    return l->epochs.epoch && l->base == o->base && l->nranks == o->nranks && l->world == o->world &&
+           !strcmp(l->address, o->address);
+}
+
+static void take_place(tutti_launcher *l, const tutti_launch_order *o)
+{
+    tutti_launch_epochs *e = &l->epochs;
+    if (l->listener >= 0) close(l->listener);
+    l->listener = o->listener;
+    l->port = o->port;
+    l->base = o->base;
+    l->nranks = o->nranks;
+    l->world = o->world;
+    snprintf(l->address, sizeof l->address, "%s", o->address);
+    e->epoch = o->epoch;
+    e->lost = o->lost;
+    e->lost_ns = o->lost_ns;
+    e->broken = e->saving = false;
+    e->blamed_at = 0;
+    for (int r = 0; r < l->nranks; r++) l->ends[r] = (tutti_rank_end){0};
+}
+
+static bool follow_next(tutti_launcher *l, const tutti_launch_order *o, tutti_failure *err)
+{
+    tutti_status st = TUTTI_OK;
+    if (o->epoch <= l->epochs.epoch) return true;
+    if (!is_same_place(l, o) && l->nrunning) { /* the order comes again when they have ended */
+        l->epochs.broken = true;
+        kill_running(l);
+        return true;
+    }
+    take_place(l, o);
+    tutti_epochs_send_next(l);
+    for (int r = 0; r < l->nranks && !st; r++)
+        if (!l->ranks[r].runs) st = tutti_launch_start_rank(l, r, err);
+    return st == TUTTI_OK;
+}
+
+static void follow_end(tutti_launcher *l, const tutti_launch_order *o)
+{
+    const double grace = l->options->grace_s > 0 ? l->options->grace_s : 5;
+    if (l->epochs.told_end) return;
+    l->epochs.told_end = true;
+    l->epochs.told_code = o->code;
+    tutti_epochs_give_up(l);
+    if (l->nrunning && l->kill_at == 0) l->kill_at = tutti_clock_s() + grace;
+}
+
+bool tutti_told_advance(tutti_launcher *l, tutti_failure *err)
+{
+    const tutti_launch_facts facts = facts_of(l);
+    tutti_launch_order o = {.kind = TUTTI_ORDER_WAIT, .listener = -1, .lost = -1};
+    l->options->decide(l->options->decide_arg, &facts, &o);
+    l->bears |= o.bears && l->base > 0;
+    switch (o.kind) {
+    case TUTTI_ORDER_BREAK: follow_break(l, &o); break;
+    case TUTTI_ORDER_SAVE: follow_save(l, &o); break;
+    case TUTTI_ORDER_NEXT: return follow_next(l, &o, err);
+    case TUTTI_ORDER_FINISH: l->epochs.finishing = true; break;
+    case TUTTI_ORDER_END: follow_end(l, &o); break;
+    case TUTTI_ORDER_WAIT: break;
+    }
+    return true;
+}
+
+bool tutti_told_goes_on(const tutti_launcher *l)
+{
+    return l->options->decide && !l->epochs.told_end;
+}
