@@ -53,7 +53,7 @@ bool tutti_agent_connect(const char *address, int port, double limit_s, tutti_ag
 bool tutti_agent_accept(const tutti_agents *a, tutti_agent_talk *out, char address[TUTTI_AGENT_ADDRESS]);
 /* Sends a message; closes the connection if it does not go. */
 void tutti_agent_send(const tutti_agents *a, tutti_agent_talk *t, tutti_agent_message *m);
-/* Receives without waiting. Returns 1: a message is in t->in.message; 0: none is there; -1: the connection is closed. */
+/* Receives without waiting. Returns 1: a message is in t->in.message; 0: none; -1: the connection has ended. */
 int tutti_agent_receive(const tutti_agents *a, tutti_agent_talk *t);
 void tutti_agent_hang_up(tutti_agent_talk *t);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leader.c: what the leading agent does: it hears the others, sees which of them are lost, judges whether the epoch goes
- * on, and gives orders. leader_form.c decides on the next epoch. */
+/* leader.c: what the leading agent does: it hears the others, sees which of them are lost, judges whether the epoch
+ * goes on, and gives orders. leader_form.c decides on the next epoch. */
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>

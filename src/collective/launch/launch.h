@@ -70,7 +70,7 @@ typedef struct {
     void (*tell)(void *arg, const char *words);
     void *tell_arg;
     /* Where several hosts run the ranks together (../agents/agents.h): called at least ten times a second. It says what
-     * this host's ranks are to do, and max_restarts is its affair. cookie: the number of the run, the same on all hosts.
+     * this host's ranks are to do, and it counts losses itself. cookie: number of the run, the same on all hosts.
      * NULL = all ranks are here. */
     void (*decide)(void *arg, const tutti_launch_facts *facts, tutti_launch_order *order);
     void *decide_arg;
