@@ -109,7 +109,7 @@ static void add_environment(const tutti_launcher *l, int rank, int child, change
     if (l->options->decide) add(c, "TUTTI_HOST_ID=%d.%s", (int)getpid(), l->cookie); /* two launchers: two hosts */
     if (child >= 0) {
         add(c, "TUTTI_LINK_FD=%d", child);
-        add(c, "TUTTI_KEEP_FDS=%d,%d", l->epochs.samples, l->nranks == l->world ? l->epochs.copies : -1);
+        add(c, "TUTTI_KEEP_FDS=%d,%d", l->epochs.samples, l->epochs.copies);
         add(c, "TUTTI_EPOCH=%u,%d,%lld", l->epochs.epoch, l->epochs.lost, (long long)l->epochs.lost_ns);
     } else {
         add(c, "TUTTI_LINK_FD");

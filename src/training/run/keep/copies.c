@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* copies.c: writes and reads copies of a run's state in a memory file that all ranks of a host map.
+/* copies.c: writes and reads copies of a run's state in a memory file that the ranks of a host map.
  *
  * The file: a head; a record for each slot and rank; then the two slots. A slot holds the vectors that all ranks have
  * together, packed as in the plan, and then each rank's own vectors. */
@@ -41,6 +41,8 @@ typedef struct {
 struct tutti_copies {
     const tutti_plan *plan;
     int rank, nranks;
+    bool *is_here;                            /* of each rank: it shares this host's file; heap */
+    bool is_first;                            /* no rank with a lower number shares it */
     int64_t every;                            /* steps between copies; 0 = by time */
     int memory[MOST_VECTORS], nvectors, nown; /* memories of the plan: `nvectors` common ones, then `nown` own ones */
     /* at: where each vector begins in a slot; an own one of rank r lies r * own_bytes further */
@@ -131,12 +133,12 @@ static tutti_status map_file(tutti_copies *c, int fd, tutti_failure *err)
                       strerror(errno));
 }
 
-/* Returns the step of the copy in a slot; -1 = it is not whole. */
+/* Returns the step of the copy in a slot, as far as this host's ranks have written it; -1 = it is not whole. */
 static int64_t step_in(const tutti_copies *c, int slot)
 {
-    const int64_t done = atomic_load(&record_at(c, slot, 0)->done);
-    for (int r = 1; r < c->nranks; r++)
-        if (atomic_load(&record_at(c, slot, r)->done) != done) return -1;
+    const int64_t done = atomic_load(&record_at(c, slot, c->rank)->done);
+    for (int r = 0; r < c->nranks; r++)
+        if (c->is_here[r] && atomic_load(&record_at(c, slot, r)->done) != done) return -1;
     return done - 1;
 }
 
@@ -145,42 +147,74 @@ static int newest_slot(const tutti_copies *c)
     return step_in(c, 0) >= step_in(c, 1) ? 0 : 1;
 }
 
-/* Drops content of another plan, and parts of copies that are not whole: a part of an earlier epoch and a part of this
- * one must not make a whole. */
-static void clear(tutti_copies *c)
+/* Drops this host's part of every slot that does not hold the copy of `step`: a part of an earlier epoch and a part of
+ * this one must not make a whole. step -1: all are dropped. */
+static void clear(tutti_copies *c, int64_t step)
 {
     head *h = (head *)(void *)c->base;
-    const uint64_t layout = layout_of(c);
-    const int newest = h->layout == layout ? newest_slot(c) : -1;
+    bool keeps[NSLOTS];
+    for (int slot = 0; slot < NSLOTS; slot++) keeps[slot] = step >= 0 && step_in(c, slot) == step;
     for (int slot = 0; slot < NSLOTS; slot++)
         for (int r = 0; r < c->nranks; r++) {
             record *one = record_at(c, slot, r);
-            if (slot != newest) atomic_store(&one->done, 0);
-            if (newest < 0) one->has_frozen = 0;
+            if (!c->is_here[r]) continue;
+            if (!keeps[slot]) atomic_store(&one->done, 0);
+            if (step < 0) one->has_frozen = 0;
         }
-    h->layout = layout;
+    h->layout = layout_of(c);
 }
 
-tutti_status tutti_copies_open(const tutti_train_config *config, int rank, bool makes, tutti_copies **out,
+/* Returns the newest step of which every rank's host has a whole copy; -1 = there is none. */
+static tutti_status agree_on_step(tutti_group *group, const tutti_copies *c, int64_t *step, tutti_failure *err)
+{
+    int64_t own[NSLOTS], (*all)[NSLOTS] = tutti_alloc(sizeof *all * (size_t)c->nranks);
+    const bool is_same = ((const head *)(const void *)c->base)->layout == layout_of(c);
+    for (int slot = 0; slot < NSLOTS; slot++) own[slot] = is_same ? step_in(c, slot) : -1;
+    const tutti_status st = tutti_group_all_gather(group, "copies in memory", own, all, sizeof own, err);
+    *step = -1;
+    for (int slot = 0; slot < NSLOTS && !st; slot++) {
+        bool is_whole = own[slot] > *step;
+        for (int r = 0; r < c->nranks; r++) is_whole &= all[r][0] == own[slot] || all[r][1] == own[slot];
+        if (is_whole) *step = own[slot];
+    }
+    free(all);
+    return st;
+}
+
+static void list_ranks(tutti_group *group, tutti_copies *c)
+{
+    c->is_here = tutti_alloc(sizeof *c->is_here * (size_t)c->nranks);
+    c->is_first = true;
+    for (int r = 0; r < c->nranks; r++) {
+        c->is_here[r] = tutti_group_host_of(group, r) == tutti_group_host_of(group, c->rank);
+        c->is_first &= !c->is_here[r] || r >= c->rank;
+    }
+}
+
+tutti_status tutti_copies_open(tutti_group *group, const tutti_train_config *config, tutti_copies **out,
                                tutti_failure *err)
 {
     const tutti_plan *p = config->plan;
+    int64_t step = -1;
     *out = NULL;
     if (config->copies <= 0 || config->pretended || !config->device->shares_host || p->admission != TUTTI_ADMIT_NOBODY)
         return TUTTI_OK;
     tutti_copies *c = tutti_alloc(sizeof *c);
-    *c = (tutti_copies){.plan = p, .rank = rank, .nranks = p->config.nranks, .every = config->copy_every};
+    *c = (tutti_copies){
+        .plan = p, .rank = tutti_group_rank(group), .nranks = p->config.nranks, .every = config->copy_every};
+    list_ranks(group, c);
     tutti_status st = list_vectors(c, err);
-    if (!st) {
-        lay_out(c);
-        st = map_file(c, config->copies, err);
-    }
+    lay_out(c);
+    if (!st) st = map_file(c, config->copies, err);
+    st = tutti_group_all_ready(group, "memory for copies", st, err);
+    if (!st) st = agree_on_step(group, c, &step, err);
+    if (!st && c->is_first) clear(c, step);
+    if (!st) st = tutti_group_barrier(group, "copies in memory", err);
     if (st) {
-        free(c);
+        tutti_copies_close(c);
         return st;
     }
-    if (makes) clear(c);
-    c->next = tutti_copies_newest(c) < 0 ? 0 : 1 - newest_slot(c);
+    c->next = step < 0 ? 0 : 1 - newest_slot(c);
     *out = c;
     return TUTTI_OK;
 }
@@ -188,7 +222,8 @@ tutti_status tutti_copies_open(const tutti_train_config *config, int rank, bool 
 void tutti_copies_close(tutti_copies *c)
 {
     if (!c) return;
-    munmap(c->base, (size_t)c->nbytes);
+    if (c->base) munmap(c->base, (size_t)c->nbytes);
+    free(c->is_here);
     free(c);
 }
 
@@ -237,6 +272,61 @@ void tutti_copies_read_own(const tutti_copies *c, const tutti_checkpoint *into)
         for (int k = 0; k < into->nown; k++)
             if (!strcmp(into->own[k].name, c->plan->memories[c->memory[i]].name))
                 read_vector(c, newest_slot(c), i, into->own[k].values);
+}
+
+/* ---- between hosts ---- */
+
+enum { MOST_SENT = 1 << 24 }; /* bytes of one message */
+
+/* Sends a piece of a slot from the file of `root` to the files of the other hosts. One rank of a host writes it; the
+ * others receive it into `spare`. */
+static tutti_status send_piece(tutti_group *group, const tutti_copies *c, int root, char *piece, size_t nbytes,
+                               char *spare, tutti_failure *err)
+{
+    const bool uses_file = c->rank == root || (c->is_first && !c->is_here[root]);
+    tutti_status st = TUTTI_OK;
+    for (size_t at = 0; at < nbytes && !st; at += MOST_SENT) {
+        const size_t n = nbytes - at < MOST_SENT ? nbytes - at : MOST_SENT;
+        st = tutti_group_broadcast(group, "copies in memory", root, uses_file ? piece + at : spare, n, err);
+    }
+    return st;
+}
+
+/* Sends all that rank `root` has written into the slot of its file. slot: of this rank's file. */
+static tutti_status send_part(tutti_group *group, const tutti_copies *c, int root, int slot, char *spare,
+                              tutti_failure *err)
+{
+    const int64_t total = c->plan->total;
+    char *base = c->base + c->slots_at + slot * c->slot_bytes;
+    tutti_status st = TUTTI_OK;
+    for (int i = 0; i < c->nvectors && !st; i++) {
+        const int64_t n = elements(c, i);
+        for (int b = 0; b < c->plan->nbuckets && !st; b++) {
+            int64_t first, count;
+            tutti_plan_own_slice(c->plan, b, root, &first, &count);
+            st = send_piece(group, c, root, base + c->at[i] + first * (int64_t)sizeof(float),
+                            (size_t)count * sizeof(float), spare, err);
+        }
+        if (!st && root == 0 && n > total)
+            st = send_piece(group, c, root, base + c->at[i] + total * (int64_t)sizeof(float),
+                            (size_t)(n - total) * sizeof(float), spare, err);
+    }
+    if (!st && c->own_bytes)
+        st = send_piece(group, c, root, base + c->common_bytes + root * c->own_bytes, (size_t)c->own_bytes, spare, err);
+    if (!st) st = send_piece(group, c, root, (char *)record_at(c, slot, root), sizeof(record), spare, err);
+    return st;
+}
+
+tutti_status tutti_copies_complete(tutti_group *group, tutti_copies *c, tutti_failure *err)
+{
+    tutti_status st = TUTTI_OK;
+    bool is_needed = false;
+    for (int r = 1; r < c->nranks; r++) is_needed |= tutti_group_host_of(group, r) != tutti_group_host_of(group, 0);
+    if (!is_needed) return TUTTI_OK;
+    char *spare = tutti_alloc(MOST_SENT);
+    for (int r = 0; r < c->nranks && !st; r++) st = send_part(group, c, r, newest_slot(c), spare, err);
+    free(spare);
+    return st ? st : tutti_group_barrier(group, "copies in memory", err);
 }
 
 /* ---- writing ---- */

@@ -2,10 +2,11 @@
 /* copies.h: copies of a run's state in memory that outlives its processes, so that a run which loses a rank goes on
  * from a recent step.
  *
- * All ranks of a host map one memory file, whose descriptor their launcher keeps. The file has two slots. A copy goes
+ * The ranks of a host map one memory file, whose descriptor their launcher keeps. The file has two slots. A copy goes
  * into the slot that does not hold the newest whole copy. Each rank writes the elements that it owns, then marks its
- * part with the step. A copy is whole when all ranks have marked the same step. No rank waits for another: a rank
- * begins its next copy only after an exchange to which every rank has contributed after its part of the copy before.
+ * part with the step. A copy is whole when all ranks of all hosts have marked the same step. No rank waits for another:
+ * a rank begins its next copy only after an exchange to which every rank has contributed after its part of the copy
+ * before. Between hosts nothing is sent until a copy is read (tutti_copies_complete).
  *
  * A copy holds what a checkpoint holds (tutti_saving_of). Threads: owner of the group. */
 #ifndef TUTTI_COPIES_H
@@ -16,11 +17,14 @@
 
 typedef struct tutti_copies tutti_copies;
 
-/* Maps the file config->copies for the plan. NULL in *out: the run takes no copies, because config->copies is no
- * descriptor, workers visit a centre, or the device's memory is not the host's. makes: this rank prepares the file
- * (rank 0, before the others open it): content of another plan is dropped, and so are copies that are not whole. */
-tutti_status tutti_copies_open(const tutti_train_config *config, int rank, bool makes, tutti_copies **out,
+/* Collective. Maps the file config->copies for the plan; content of another plan is dropped, and so are copies that are
+ * not whole. NULL in *out: the run takes no copies, because config->copies is no descriptor, workers visit a centre, or
+ * the device's memory is not the host's. */
+tutti_status tutti_copies_open(tutti_group *group, const tutti_train_config *config, tutti_copies **out,
                                tutti_failure *err);
+/* Collective, before the newest whole copy is read: gives each host's file the parts of other hosts' ranks. Does nothing
+ * on one host. Sends one copy from each host to the others. */
+tutti_status tutti_copies_complete(tutti_group *group, tutti_copies *c, tutti_failure *err);
 void tutti_copies_close(tutti_copies *c); /* NULL is accepted */
 /* Returns the step of the newest whole copy; -1 = there is none, or c is NULL. */
 int64_t tutti_copies_newest(const tutti_copies *c);

@@ -77,8 +77,9 @@ static tutti_status init_resumed(tutti_stepping *s, const char *path, tutti_chec
 
 static tutti_status fill(tutti_stepping *s, tutti_start *start, const tutti_checkpoint *there, tutti_failure *err)
 {
+    tutti_status st = start->copied >= 0 ? tutti_copies_complete(s->group, start->copies, err) : TUTTI_OK;
+    if (st) return st;
     tutti_checkpoint c = tutti_lent_borrow(s, there);
-    tutti_status st = TUTTI_OK;
     if (start->copied >= 0) {
         tutti_copies_read(start->copies, &c);
         st = take_numbers(s, "the copy in memory", &c, err);

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../../base/clock.h"
 #include "../../../base/file.h"
 #include "../../../base/text/strbuf.h"
 #include "../../../base/text/yaml.h"
@@ -114,11 +115,16 @@ static bool has_no_locks(int problem)
            problem == EPROTONOSUPPORT;
 }
 
+/* Rank 0 of the epoch before may still be ending, on another host, when the next epoch begins. */
+static const double EARLIER_EPOCH_S = 10;
+
 static tutti_status lock_file(const tutti_train_config *c, const char *path, int fd, tutti_failure *err)
 {
+    const double until = tutti_clock_s() + (c->epoch > 1 ? EARLIER_EPOCH_S : 0);
     int rc;
-    while ((rc = flock(fd, LOCK_EX | LOCK_NB)) != 0 && errno == EINTR) {
-    }
+    while ((rc = flock(fd, LOCK_EX | LOCK_NB)) != 0 &&
+           (errno == EINTR || (errno == EWOULDBLOCK && tutti_clock_s() < until)))
+        tutti_clock_sleep_s(0.002);
     if (rc == 0) return TUTTI_OK;
     if (errno == EWOULDBLOCK) return fail_locked(c->dir, fd, err);
     if (!has_no_locks(errno)) return tutti_fail(err, TUTTI_ERR_FAILED, "%s: cannot lock: %s", path, strerror(errno));
@@ -321,9 +327,9 @@ static tutti_status decide(tutti_group *group, const tutti_train_config *config,
                            tutti_failure *err)
 {
     tutti_group_long_phase_begin(group, "looks where to start", "bytes of a file");
-    tutti_status st = tutti_copies_open(config, 0, true, &out->copies, err);
+    tutti_status st = TUTTI_OK;
     out->copied = tutti_copies_newest(out->copies);
-    if (!st && config->dir) st = look(config, out, err);
+    if (config->dir) st = look(config, out, err);
     if (!st && !config->dir && out->copied < 0) st = tutti_start_look_at_init(config, out, err);
     if (!st && !config->dir) tutti_start_say_init(config, out);
     d->copied = out->copied;
@@ -344,14 +350,14 @@ tutti_status tutti_start_agree(tutti_group *group, const tutti_train_config *con
     if (!config->dir && !config->init.from && config->copies <= 0) return TUTTI_OK;
     const bool looks = tutti_group_rank(group) == 0;
     decision d = {0};
+    tutti_status st = tutti_copies_open(group, config, &out->copies, err);
+    if (st) return st;
     if (looks) d.status = decide(group, config, out, &d, err);
-    tutti_status st = tutti_group_broadcast(group, "where to start", 0, &d, sizeof d, looks && d.status ? NULL : err);
+    st = tutti_group_broadcast(group, "where to start", 0, &d, sizeof d, looks && d.status ? NULL : err);
     if (looks && d.status) return (tutti_status)d.status;
     if (st) return st;
     if (d.status) return tutti_fail(err, (tutti_status)d.status, "%s", "");
     out->copied = d.copied;
-    if (!looks) st = tutti_copies_open(config, tutti_group_rank(group), false, &out->copies, err);
-    if (st) return st;
     if (!looks && d.path[0]) out->path = strdup(d.path);
     if (!looks && d.init_path[0]) out->init_path = strdup(d.init_path);
     return TUTTI_OK;

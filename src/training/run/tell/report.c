@@ -225,13 +225,16 @@ tutti_status tutti_report_restart(tutti_telling *t, const tutti_start *start, tu
     const double seconds = c->lost_ns ? 1e-9 * (double)(tutti_clock_ns() - c->lost_ns) : 0;
     const char *from = start->copied >= 0 ? "memory" : start->path ? "checkpoint" : "start";
     const int64_t step = t->run->visits ? t->run->first_step : t->run->step - 1;
-    char words[160];
-    snprintf(words, sizeof words, "group epoch %u: goes on after step %" PRId64 " from %s, %.2f s after the loss",
-             c->epoch, step,
+    char words[160], why[48];
+    if (c->lost_ns)
+        snprintf(why, sizeof why, "%.2f s after the loss", seconds);
+    else
+        snprintf(why, sizeof why, "with %d ranks", t->run->nranks);
+    snprintf(words, sizeof words, "group epoch %u: goes on after step %" PRId64 " from %s, %s", c->epoch, step,
              start->copied >= 0 ? "the copy in memory"
              : start->path      ? "the newest checkpoint"
                                 : "the beginning",
-             seconds);
+             why);
     tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_RESTARTED, .text = words});
     const tutti_metric line[] = {TUTTI_METRIC_INT("step", step),
                                  TUTTI_METRIC_INT("lost", c->lost),
