@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the commands of docs/lessons in an empty folder and compares the lines with those of the pages. Pictures of
-schedules and of predicted times are also compared with those of docs/pictures; pictures of runs must be whole and move.
+"""Runs the commands of docs/lessons and of docs/values.md in an empty folder and compares the lines with those of the
+pages. Pictures of schedules and of predicted times are also compared with those of docs/pictures; pictures of runs must
+be whole and move.
 
 usage: tests/cli/lessons.py PROGRAM SOURCE_DIR [--write]
 --write: puts what was printed into the pages, and the pictures into docs/pictures.
@@ -29,7 +30,7 @@ def check_picture(made, kept):
 def main():
     write = "--write" in sys.argv
     program, source = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
-    pages = sorted((source / "docs/lessons").glob("*.md"))
+    pages = [*sorted((source / "docs/lessons").glob("*.md")), source / "docs/values.md"]
     with tempfile.TemporaryDirectory() as folder:
         place = pathlib.Path(folder)
         (place / "docs/pictures").mkdir(parents=True)
