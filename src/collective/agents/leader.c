@@ -186,7 +186,9 @@ static bool all_left(const tutti_agents *a)
 {
     for (int i = 0; i < a->nknown; i++) {
         const tutti_agent_host *h = &a->hosts[i];
-        if (h->in_epoch && !h->is_lost && !h->facts.left) return false;
+        /* facts that are older than the order say nothing about the epoch that it began */
+        const bool has_left = h->facts.left && h->facts.epoch >= h->due;
+        if (h->in_epoch && !h->is_lost && !has_left) return false;
     }
     return true;
 }
@@ -220,10 +222,10 @@ static tutti_launch_order order_for(const tutti_agents *a, const tutti_agent_hos
         o.kind = TUTTI_ORDER_END;
     else if (a->finishing)
         o.kind = TUTTI_ORDER_FINISH;
+    else if (h->in_epoch && h->facts.epoch < h->due)
+        o.kind = TUTTI_ORDER_NEXT; /* even if the epoch is broken by now: the host must not miss it */
     else if (a->broken && h->in_epoch)
         o.kind = TUTTI_ORDER_BREAK;
-    else if (a->world && h->in_epoch && h->facts.epoch != a->epoch)
-        o.kind = TUTTI_ORDER_NEXT;
     else if (a->saving && h->in_epoch)
         o.kind = TUTTI_ORDER_SAVE;
     if (o.kind != TUTTI_ORDER_NEXT) return o;

@@ -149,6 +149,8 @@ void tutti_agents_form(tutti_agents *a)
     share_out(a, world);
     if (!open_listener(a)) return;
     a->epoch++;
+    for (int i = 0; i < a->nknown; i++)
+        if (a->hosts[i].in_epoch) a->hosts[i].due = a->epoch;
     send_table(a);
     if (!a->broken) a->lost_ns = 0, a->lost = -1;
     if (a->epoch > 1 || a->nhosts > 1)
