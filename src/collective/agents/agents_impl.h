@@ -120,7 +120,7 @@ struct tutti_agents {
     int lost;          /* the rank whose loss broke the epoch; -1 = unknown */
     int64_t lost_ns;
     int world;               /* ranks of the newest epoch that this agent has formed; 0 = it has formed none */
-    int rank_port, listener; /* where its rank 0 listens; listener: not yet taken by the launcher, -1 = none */
+    int rank_port, listener; /* where its rank 0 listens; listener: not yet copied by the launcher, -1 = none */
     bool finishing, ending;
     int code;
     char words[TUTTI_AGENT_WORDS]; /* why it ends */

@@ -255,7 +255,10 @@ void tutti_agents_lead(tutti_agents *a, const tutti_launch_facts *facts, tutti_l
 {
     tutti_agent_host *own = &a->hosts[0];
     own->facts = *facts;
-    if (a->listener >= 0 && facts->epoch == a->epoch) a->listener = -1; /* the launcher has taken it */
+    if (a->listener >= 0 && facts->epoch == a->epoch) { /* the launcher has a copy */
+        close(a->listener);
+        a->listener = -1;
+    }
     accept_callers(a);
     hear_callers(a);
     for (int i = 0; i < a->nknown; i++) hear_host(a, &a->hosts[i]);

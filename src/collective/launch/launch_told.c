@@ -3,6 +3,7 @@
  *
  * Ranks that keep their number in a group of the same size stay; they get the message that the next epoch gathers.
  * Otherwise their plan would be another one, so all ranks of this host are ended and started anew. */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,7 +71,7 @@ static void take_place(tutti_launcher *l, const tutti_launch_order *o)
 {
     tutti_launch_epochs *e = &l->epochs;
     if (l->listener >= 0) close(l->listener);
-    l->listener = o->listener;
+    l->listener = o->listener < 0 ? -1 : fcntl(o->listener, F_DUPFD_CLOEXEC, 3);
     l->port = o->port;
     l->base = o->base;
     l->nranks = o->nranks;

@@ -95,7 +95,6 @@ static void follow(host *h, const tutti_launch_order *o)
     if (o->kind == TUTTI_ORDER_NEXT && o->epoch > f->epoch) {
         assert_true(f->left); /* no rank may be in two epochs */
         if (o->base == 0) assert_true(o->listener >= 0);
-        if (o->listener >= 0) close(o->listener);
         *f = (tutti_launch_facts){.epoch = o->epoch, .lost = -1, .plays = o->nranks > 0, .idle = o->nranks == 0};
         h->base = o->base, h->nranks = o->nranks, h->world = o->world;
     }

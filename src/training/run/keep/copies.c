@@ -278,55 +278,57 @@ void tutti_copies_read_own(const tutti_copies *c, const tutti_checkpoint *into)
 
 enum { MOST_SENT = 1 << 24 }; /* bytes of one message */
 
+typedef struct {
+    tutti_group *group;
+    const tutti_copies *copies;
+    int slot;    /* of this rank's file: the copy that is sent */
+    char *spare; /* MOST_SENT bytes */
+} sending;
+
 /* Sends a piece of a slot from the file of `root` to the files of the other hosts. One rank of a host writes it; the
  * others receive it into `spare`. */
-static tutti_status send_piece(tutti_group *group, const tutti_copies *c, int root, char *piece, size_t nbytes,
-                               char *spare, tutti_failure *err)
+static tutti_status send_piece(const sending *s, int root, char *piece, size_t nbytes, tutti_failure *err)
 {
+    const tutti_copies *c = s->copies;
     const bool uses_file = c->rank == root || (c->is_first && !c->is_here[root]);
     tutti_status st = TUTTI_OK;
     for (size_t at = 0; at < nbytes && !st; at += MOST_SENT) {
         const size_t n = nbytes - at < MOST_SENT ? nbytes - at : MOST_SENT;
-        st = tutti_group_broadcast(group, "copies in memory", root, uses_file ? piece + at : spare, n, err);
+        st = tutti_group_broadcast(s->group, "copies in memory", root, uses_file ? piece + at : s->spare, n, err);
     }
     return st;
 }
 
-/* Sends all that rank `root` has written into the slot of its file. slot: of this rank's file. */
-static tutti_status send_part(tutti_group *group, const tutti_copies *c, int root, int slot, char *spare,
-                              tutti_failure *err)
+/* Sends all that rank `root` has written into the slot of its file. */
+static tutti_status send_part(const sending *s, int root, tutti_failure *err)
 {
-    const int64_t total = c->plan->total;
-    char *base = c->base + c->slots_at + slot * c->slot_bytes;
+    const tutti_copies *c = s->copies;
+    const int64_t total = c->plan->total, size = sizeof(float);
+    char *base = c->base + c->slots_at + s->slot * c->slot_bytes;
     tutti_status st = TUTTI_OK;
     for (int i = 0; i < c->nvectors && !st; i++) {
-        const int64_t n = elements(c, i);
+        char *vector = base + c->at[i];
         for (int b = 0; b < c->plan->nbuckets && !st; b++) {
             int64_t first, count;
             tutti_plan_own_slice(c->plan, b, root, &first, &count);
-            st = send_piece(group, c, root, base + c->at[i] + first * (int64_t)sizeof(float),
-                            (size_t)count * sizeof(float), spare, err);
+            st = send_piece(s, root, vector + first * size, (size_t)(count * size), err);
         }
-        if (!st && root == 0 && n > total)
-            st = send_piece(group, c, root, base + c->at[i] + total * (int64_t)sizeof(float),
-                            (size_t)(n - total) * sizeof(float), spare, err);
+        const int64_t nrest = root == 0 ? elements(c, i) - total : 0; /* frozen parameters */
+        if (!st && nrest > 0) st = send_piece(s, root, vector + total * size, (size_t)(nrest * size), err);
     }
-    if (!st && c->own_bytes)
-        st = send_piece(group, c, root, base + c->common_bytes + root * c->own_bytes, (size_t)c->own_bytes, spare, err);
-    if (!st) st = send_piece(group, c, root, (char *)record_at(c, slot, root), sizeof(record), spare, err);
+    if (!st) st = send_piece(s, root, base + c->common_bytes + root * c->own_bytes, (size_t)c->own_bytes, err);
+    if (!st) st = send_piece(s, root, (char *)record_at(c, s->slot, root), sizeof(record), err);
     return st;
 }
 
 tutti_status tutti_copies_complete(tutti_group *group, tutti_copies *c, tutti_failure *err)
 {
+    const sending s = {.group = group, .copies = c, .slot = newest_slot(c), .spare = tutti_alloc(MOST_SENT)};
     tutti_status st = TUTTI_OK;
-    bool is_needed = false;
-    for (int r = 1; r < c->nranks; r++) is_needed |= tutti_group_host_of(group, r) != tutti_group_host_of(group, 0);
-    if (!is_needed) return TUTTI_OK;
-    char *spare = tutti_alloc(MOST_SENT);
-    for (int r = 0; r < c->nranks && !st; r++) st = send_part(group, c, r, newest_slot(c), spare, err);
-    free(spare);
-    return st ? st : tutti_group_barrier(group, "copies in memory", err);
+    const bool is_needed = tutti_group_nhosts(group) > 1;
+    for (int r = 0; r < c->nranks && !st && is_needed; r++) st = send_part(&s, r, err);
+    free(s.spare);
+    return st || !is_needed ? st : tutti_group_barrier(group, "copies in memory", err);
 }
 
 /* ---- writing ---- */
