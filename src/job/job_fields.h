@@ -47,7 +47,8 @@ typedef enum {
     /* ranks, processors, exchanges: it may always be changed; at most sums are rounded otherwise (the run
      * reports it) */
     TUTTI_CONCERNS_MACHINE,
-    TUTTI_CONCERNS_MODEL,  /* the model: it may always be changed, because models are compared by their text */
+    /* the model: the key itself may always be changed, because the text of the model is compared instead */
+    TUTTI_CONCERNS_MODEL,
     TUTTI_CONCERNS_RECORD, /* what is tested, kept and reported: it may always be changed */
 } tutti_concern;
 

@@ -61,7 +61,8 @@ static int32_t local_edges(const server *s, local l, int32_t *ends, int32_t at)
     return at;
 }
 
-/* Finds the tree and the root that a server uses at a share of the vector; returns the share where they change. */
+/* The vector is cut into SHARES equal shares. Finds the tree and the root by which a server sums share `at`; returns
+ * the next share that has another tree or root. */
 static int32_t lookup(const server *s, int32_t at, local *l)
 {
     int32_t upto = SHARES;

@@ -16,10 +16,10 @@
 typedef struct {
     const tutti_lane_row *row;
     tutti_blocks at;
-    int64_t padded, n;            /* padded: channels with padding; n: numbers of a channel */
-    int64_t nruns, run, run_step; /* runs of a panel, numbers of a run, and the distance between runs */
-    int64_t period, entries;      /* units (`period`) and numbers (`entries`) of a row */
-    int64_t span, spans, nchunks; /* numbers of a span; spans of a run; chunks of a panel */
+    int64_t padded, n;            /* padded: number of channels with padding; n: elements of a channel */
+    int64_t nruns, run, run_step; /* nruns: runs of a panel; run: elements of a run; run_step: from run to run */
+    int64_t period, entries;      /* period: units of a row; entries: elements of a row */
+    int64_t span, spans, nchunks; /* span: elements of a span; spans: spans of a run; nchunks: chunks of a panel */
     int32_t *channel;             /* the channel of each lane of a row, within the panel; owned */
     size_t stream_bytes;          /* results of at least this size bypass the caches */
     int nthreads;

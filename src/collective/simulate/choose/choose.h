@@ -63,9 +63,9 @@ void tutti_choose_algorithm(const tutti_compile_request *request, int64_t n, con
 void tutti_choose_by(const tutti_policy *policy, int64_t most_steps, const tutti_compile_request *request, int64_t n,
                      const tutti_topology *t, tutti_choice *out);
 
-/* Chooses as tutti_choose_by does without a limit (unless the policy is brief), at n[i] elements for each out[i], from
- * one simulation of each schedule. Times at other sizes are read from lines (flows.h), which are exact if slices are
- * whole elements. Closed forms are left at 0. */
+/* Chooses for several sizes: out[i] is the choice at n[i] elements, as tutti_choose_by makes it with most_steps 0. Each
+ * schedule is simulated once. Its time at each size comes from straight lines (flows.h), which are exact if slices are
+ * whole elements. A brief policy keeps its own limit of steps. The times by formula in out[i] stay 0. */
 void tutti_choose_sizes(const tutti_policy *policy, const tutti_compile_request *request, const int64_t *n, int nsizes,
                         const tutti_topology *t, tutti_choice *out);
 

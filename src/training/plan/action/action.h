@@ -83,8 +83,9 @@ typedef enum {
     TUTTI_AT_PULL, /* the memory `other` of an action whose `pulled` is true */
     TUTTI_AT_VERDICT,
     TUTTI_AT_NORM,
-    TUTTI_AT_STATES,         /* all vectors that the rule keeps beside the weights */
-    TUTTI_AT_NORMED_WEIGHTS, /* `weights` and states, where norms of tensors are needed */
+    TUTTI_AT_STATES, /* all vectors that the rule keeps beside the weights */
+    /* the action's memory `weights`, and the rule's states, if the rule needs norms of tensors; else nothing */
+    TUTTI_AT_NORMED_WEIGHTS,
     TUTTI_AT_NORMED_STATES,
     TUTTI_AT_COPY_SRC, /* source and target: copies of the bucket's gradients */
     TUTTI_AT_COPY_DST,

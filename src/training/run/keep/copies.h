@@ -6,7 +6,7 @@
  * into the slot that does not hold the newest whole copy. Each rank writes the elements that it owns, then marks its
  * part with the step. A copy is whole when all ranks of all hosts have marked the same step. No rank waits for another:
  * a rank begins its next copy only after an exchange to which every rank has contributed after its part of the copy
- * before. Between hosts nothing is sent until a copy is read (tutti_copies_complete).
+ * before. Between hosts each rank also sends its part, so that every host's file holds the whole copy (copies_hosts.c).
  *
  * A copy holds what a checkpoint holds (tutti_saving_of). Threads: owner of the group. */
 #ifndef TUTTI_COPIES_H
@@ -22,9 +22,8 @@ typedef struct tutti_copies tutti_copies;
  * the device's memory is not the host's. */
 tutti_status tutti_copies_open(tutti_group *group, const tutti_train_config *config, tutti_copies **out,
                                tutti_failure *err);
-/* Collective, before the newest whole copy is read: gives each host's file the parts of other hosts' ranks. Does nothing
- * on one host. Sends one copy from each host to the others. */
-tutti_status tutti_copies_complete(tutti_group *group, tutti_copies *c, tutti_failure *err);
+/* Collective, before the newest whole copy is read: gives it to the hosts whose files lack it. */
+tutti_status tutti_copies_complete(tutti_group *group, const tutti_copies *c, tutti_failure *err);
 void tutti_copies_close(tutti_copies *c); /* NULL is accepted */
 /* Returns the step of the newest whole copy; -1 = there is none, or c is NULL. */
 int64_t tutti_copies_newest(const tutti_copies *c);
@@ -37,8 +36,9 @@ void tutti_copies_read_own(const tutti_copies *c, const tutti_checkpoint *into);
 bool tutti_copies_is_due(const tutti_copies *c, const tutti_stepping *s);
 /* Rank 0: true if its clock asks for a copy (elastic.copy_every: 0). */
 bool tutti_copies_is_wished(const tutti_copies *c, const tutti_stepping *s);
-/* Writes this rank's part of a copy of the state after the steps done. No exchange may be in flight. */
-void tutti_copies_take(tutti_copies *c, const tutti_stepping *s);
+/* Collective. Writes this rank's part of a copy of the state after the steps done, and sends it to other hosts. No
+ * exchange may be in flight. */
+tutti_status tutti_copies_take(tutti_copies *c, const tutti_stepping *s, tutti_failure *err);
 /* Bytes of one copy, and of the whole file. */
 int64_t tutti_copies_bytes(const tutti_copies *c);
 int64_t tutti_copies_file_bytes(const tutti_copies *c);

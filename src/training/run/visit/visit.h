@@ -29,9 +29,9 @@ typedef struct {
     const tutti_batch *held; /* the batch that was dealt and not played yet */
     int64_t told_shares;     /* number of shares that the last reported line covers */
     double told_loss;        /* sum of the losses of these shares */
-    tutti_lost *lost;        /* rank 0: what was reported of each rank; NULL = none may be lost */
+    tutti_lost *lost;        /* rank 0: what was reported of each rank; NULL = the loss of any rank ends the run */
     int nlost;               /* lost ranks that were reported */
-    double lost_from;        /* the time since which workers may be lost */
+    double lost_from;        /* time from which on the loss of a worker no longer ends the run */
 } tutti_async;
 
 /* async.c. tutti_async_create: makes the visits of s if its plan has visits; call it once the weights are there.
