@@ -46,7 +46,7 @@ ALL_DOCS = 40000  # the most words of all pages under docs/ together, without ge
 # tool copies them from files (with_files).
 PROSE_ALONE = ("docs/howto/*.md", "docs/lessons/*.md", "docs/slurm.md", "docs/values.md")
 DOCUMENTS = ("*.md", "docs/*.md", "docs/*/*.md", "bench/RESULTS.md", "bench/*/NOTES.md", "bench/*/notes/*.md",
-             "tests/*/NOTES.md")
+             "papers/*/NOTES.md", "tests/*/NOTES.md")
 ELSEWHERE = ("src/graph/topo.cc", "bench/lab")  # what documents name that is not here
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds a published table of measured training steps against the model of docs/measured_table.md. Needs numpy (./dev
+"""Holds a published table of measured training steps against the model of papers/ddl-table/NOTES.md. Needs numpy (./dev
 setup --test).
 
 usage: ddl_table.py --rows FILE [--json CELLS] | --fit FILE | --left-out FILE  [--layers MODEL=FILE]...
@@ -170,7 +170,7 @@ def fit(rows, layers, names):
     return c
 
 
-# ---- rows that do not go together, by measured figures alone (docs/measured_table.md has the rules) ----
+# ---- rows that do not go together, by measured figures alone (papers/ddl-table/NOTES.md has the rules) ----
 
 def suspects(rows):
     where = {(r.model, r.batch, r.connection, r.method): r for r in reversed(rows)}
@@ -239,7 +239,7 @@ def judge(path, constants, given, json_path):
     for x in sorted((x for x in cells if x.row.method in JUDGED), key=lambda x: -abs(x.error))[:5]:
         print(f"  line {x.row.line}, {x.row.model}, {x.row.connection}, {x.row.method}, {x.gpus} GPUs: {x.error:+.1f} "
               f"%")
-    print("\nsuspect rows: measured figures that do not go together (docs/measured_table.md has the rules); none is "
+    print("\nsuspect rows: measured figures that do not go together (papers/ddl-table/NOTES.md has the rules); none is "
           "left out")
     print(*suspects(rows), "\nerrors of predicted samples/s: median, 95th percentile", sep="\n")
     models = list(dict.fromkeys(r.model for r in rows))

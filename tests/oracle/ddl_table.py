@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judges papers/ddl-table/ddl_table.py: on made-up rows a cell is its formula, constants that made rows are found
 again, rows that do not go together are named, and what is no table is refused with its line; on the published rows,
-where they are ($TUTTI_DATA, or shared/data beside the source tree), errors are those of docs/measured_table.md and
+where they are ($TUTTI_DATA, or shared/data beside the source tree), errors are those of papers/ddl-table/NOTES.md and
 --fit prints the committed constants.
 
 usage: ddl_table.py PYTHON (with numpy)
@@ -131,5 +131,5 @@ with tempfile.TemporaryDirectory() as made:
     published = pathlib.Path(os.environ.get("TUTTI_DATA", ROOT.parent / "shared/data")) / "ddl-benchmarks-2020-05-29.md"
     if published.exists():
         check_published(published)
-    print("the table's script does as docs/measured_table.md says" +
+    print("the table's script does as papers/ddl-table/NOTES.md says" +
           ("" if published.exists() else f"; {published} is not there"))
