@@ -148,8 +148,7 @@ void tutti_agents_close(tutti_agents *a)
 static bool same_facts(const tutti_launch_facts *a, const tutti_launch_facts *b)
 {
     return a->epoch == b->epoch && a->plays == b->plays && a->broken == b->broken && a->left == b->left &&
-           a->saved == b->saved && a->done == b->done && a->idle == b->idle && a->bears == b->bears &&
-           a->lost == b->lost && a->code == b->code;
+           a->done == b->done && a->idle == b->idle && a->bears == b->bears && a->lost == b->lost && a->code == b->code;
 }
 
 static void report(tutti_agents *a, const tutti_launch_facts *facts)

@@ -48,10 +48,10 @@ typedef struct {
     int world;           /* NEXT: number of ranks of the group */
     const char *address; /* NEXT: where rank 0 listens, as this host reaches it; valid until the next decide */
     int port;            /* ... and its port */
-    int listener;    /* NEXT, on rank 0's host: the socket that listens there; the launcher copies it; -1 = none */
-    int lost;        /* BREAK, NEXT: the rank whose loss ended the epoch before; -1 = unknown or none */
-    int64_t lost_ns; /* NEXT: when it was lost, on this host's clock (tutti_clock_ns); 0 = no rank was */
-    int code;        /* END: the exit code */
+    int listener;        /* NEXT, on rank 0's host: the socket that listens there; the launcher copies it; -1 = none */
+    int lost;            /* BREAK, NEXT: the rank whose loss ended the epoch before; -1 = unknown or none */
+    int64_t lost_ns;     /* NEXT: when it was lost, on this host's clock (tutti_clock_ns); 0 = no rank was */
+    int code;            /* END: the exit code */
 } tutti_launch_order;
 
 typedef struct {

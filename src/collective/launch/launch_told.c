@@ -31,7 +31,6 @@ static tutti_launch_facts facts_of(const tutti_launcher *l)
                                 .plays = all_play(l),
                                 .broken = e->broken,
                                 .left = e->epoch == 0 || ((e->broken || e->saving) && tutti_epochs_all_left(l)),
-                                .saved = e->saving,
                                 .done = zero_is_done(l),
                                 .idle = l->nrunning == 0,
                                 .bears = l->base == 0 && l->bears,

@@ -99,7 +99,7 @@ static void follow(host *h, const tutti_launch_order *o)
         h->base = o->base, h->nranks = o->nranks, h->world = o->world;
     }
     if (o->kind == TUTTI_ORDER_BREAK && o->epoch == f->epoch) f->broken = f->left = true, f->plays = false;
-    if (o->kind == TUTTI_ORDER_SAVE && o->epoch == f->epoch) f->saved = f->left = f->idle = true, f->plays = false;
+    if (o->kind == TUTTI_ORDER_SAVE && o->epoch == f->epoch) f->left = f->idle = true, f->plays = false;
     if (o->kind == TUTTI_ORDER_FINISH) f->idle = true;
     if (o->kind == TUTTI_ORDER_END) h->ended = true;
     if (o->kind != TUTTI_ORDER_WAIT) h->last = *o;
