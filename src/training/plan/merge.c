@@ -9,29 +9,59 @@
  * With overlap 0 or 1 one of the two times is the same for all groupings of a prefix and a single state remains. */
 #include "merge.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "../../base/arena.h"
 
-int64_t tutti_exchange_cost_ns(const tutti_exchange_cost *c, int64_t bytes)
+/* llround of a time, which is not negative. */
+static int64_t rounded(double ns)
+{
+    const int64_t whole = (int64_t)ns;
+    return whole + (ns - (double)whole >= 0.5);
+}
+
+/* Nanoseconds for each byte of the line between the points k - 1 and k. */
+static double slope_of(const tutti_exchange_cost *c, int k)
+{
+    return (double)(c->ns[k] - c->ns[k - 1]) / (double)(c->bytes[k] - c->bytes[k - 1]);
+}
+
+/* Returns the last point of the line on which a size lies, if no point before k is. */
+static int point_from(const tutti_exchange_cost *c, int k, int64_t bytes)
+{
+    while (k < c->npoints - 1 && bytes > c->bytes[k]) k++;
+    return k;
+}
+
+static int64_t ns_on_line(const tutti_exchange_cost *c, int k, double slope, int64_t bytes)
 {
     if (bytes <= c->bytes[0]) return c->ns[0];
-    if (c->npoints == 1) return llround((double)c->ns[0] * ((double)bytes / (double)c->bytes[0]));
-    int k = 1;
-    while (k < c->npoints - 1 && bytes > c->bytes[k]) k++;
-    const double slope = (double)(c->ns[k] - c->ns[k - 1]) / (double)(c->bytes[k] - c->bytes[k - 1]);
-    return c->ns[k - 1] + llround(slope * (double)(bytes - c->bytes[k - 1]));
+    if (c->npoints == 1) return rounded((double)c->ns[0] * ((double)bytes / (double)c->bytes[0]));
+    return c->ns[k - 1] + rounded(slope * (double)(bytes - c->bytes[k - 1]));
+}
+
+int64_t tutti_exchange_cost_ns(const tutti_exchange_cost *c, int64_t bytes)
+{
+    const int k = point_from(c, 1, bytes);
+    return ns_on_line(c, k, c->npoints > 1 ? slope_of(c, k) : 0, bytes);
 }
 
 /* ---- one grouping ---- */
 
-static void add_group(const tutti_exchange_cost *cost, int64_t ready_ns, int64_t lane_ns, tutti_merge_group *g)
+/* The two parts of an exchange's time: hidden behind compute, and not. */
+typedef struct {
+    int64_t hidden_ns, own_ns;
+} parts;
+
+static parts parts_of(const tutti_exchange_cost *cost, int64_t whole_ns)
 {
-    const int64_t whole = tutti_exchange_cost_ns(cost, g->bytes), hidden = llround(cost->overlap * (double)whole);
-    g->begin_ns = lane_ns > ready_ns ? lane_ns : ready_ns;
-    g->end_ns = g->begin_ns + hidden;
-    g->own_ns = whole - hidden;
+    const int64_t hidden = rounded(cost->overlap * (double)whole_ns);
+    return (parts){hidden, whole_ns - hidden};
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
 }
 
 int64_t tutti_merge_play(const tutti_merge_item *items, int n, const tutti_exchange_cost *cost, const bool *starts,
@@ -42,8 +72,10 @@ int64_t tutti_merge_play(const tutti_merge_item *items, int n, const tutti_excha
     for (int first = 0, i; first < n; first = i) {
         tutti_merge_group g = {.first = first, .nitems = 1, .bytes = items[first].bytes};
         for (i = first + 1; i < n && !starts[i]; i++) g.bytes += items[i].bytes, g.nitems++;
-        add_group(cost, items[i - 1].ready_ns, lane, &g);
-        lane = g.end_ns;
+        const parts time = parts_of(cost, tutti_exchange_cost_ns(cost, g.bytes));
+        g.begin_ns = later(lane, items[i - 1].ready_ns);
+        g.end_ns = lane = g.begin_ns + time.hidden_ns;
+        g.own_ns = time.own_ns;
         own += g.own_ns;
         if (groups) groups[count] = g;
         count++;
@@ -72,11 +104,17 @@ static bool beats(const state *a, const state *b)
     return a->lane_ns < b->lane_ns || a->own_ns < b->own_ns || a->ngroups <= b->ngroups;
 }
 
+static bool is_beaten(const prefix *p, const state *s)
+{
+    for (int i = 0; i < p->nstates; i++)
+        if (beats(&p->states[i], s)) return true;
+    return false;
+}
+
 static void keep(prefix *p, const state *s)
 {
     int kept = 0;
-    for (int i = 0; i < p->nstates; i++)
-        if (beats(&p->states[i], s)) return; /* a kept state beats s, so s is dropped; s then beats no kept state */
+    if (is_beaten(p, s)) return; /* then s can beat no kept state */
     for (int i = 0; i < p->nstates; i++)
         if (!beats(s, &p->states[i])) p->states[kept++] = p->states[i];
     p->nstates = kept;
@@ -84,16 +122,25 @@ static void keep(prefix *p, const state *s)
     p->states[p->nstates++] = *s;
 }
 
-/* Tries all groups that end with item `end - 1`. */
-static void extend(prefix *prefixes, const tutti_merge_item *items, int end, const tutti_exchange_cost *cost)
+/* Tries all groups that end with item `end - 1`, the smallest first. slopes: by point. A larger group is hidden no
+ * shorter, and at most one nanosecond, which rounding may take, can be missing from its other part. So once a kept
+ * state beats these two times, it beats all larger groups. */
+static void extend(prefix *prefixes, const tutti_merge_item *items, int end, const tutti_exchange_cost *cost,
+                   const double *slopes)
 {
-    tutti_merge_group g = {0};
+    const int64_t ready_ns = items[end - 1].ready_ns;
+    int64_t bytes = 0;
+    int point = 1;
     for (int first = end - 1; first >= 0; first--) {
-        g.bytes += items[first].bytes;
+        bytes += items[first].bytes;
+        point = point_from(cost, point, bytes);
+        const parts time = parts_of(cost, ns_on_line(cost, point, slopes[point], bytes));
+        const int64_t own_ns = time.own_ns > 0 ? time.own_ns - 1 : 0;
+        if (is_beaten(&prefixes[end], &(state){ready_ns + time.hidden_ns, own_ns, 0, 0, 0})) break;
         for (int k = 0; k < prefixes[first].nstates; k++) {
             const state *before = &prefixes[first].states[k];
-            add_group(cost, items[end - 1].ready_ns, before->lane_ns, &g);
-            keep(&prefixes[end], &(state){g.end_ns, before->own_ns + g.own_ns, before->ngroups + 1, first, k});
+            const int64_t lane_ns = later(before->lane_ns, ready_ns) + time.hidden_ns;
+            keep(&prefixes[end], &(state){lane_ns, before->own_ns + time.own_ns, before->ngroups + 1, first, k});
         }
     }
 }
@@ -114,7 +161,9 @@ int64_t tutti_merge_best(const tutti_merge_item *items, int n, const tutti_excha
     if (n == 0) return 0;
     prefix *prefixes = tutti_alloc(sizeof *prefixes * (size_t)(n + 1));
     keep(&prefixes[0], &(state){0});
-    for (int end = 1; end <= n; end++) extend(prefixes, items, end, cost);
+    double slopes[TUTTI_MAX_COST_POINTS + 1] = {0};
+    for (int k = 1; k < cost->npoints; k++) slopes[k] = slope_of(cost, k);
+    for (int end = 1; end <= n; end++) extend(prefixes, items, end, cost, slopes);
 
     for (int i = 0; i < n; i++) starts[i] = false;
     const state *s = best_of(&prefixes[n]);
