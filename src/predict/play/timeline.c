@@ -260,6 +260,20 @@ static double find_busiest(const player *p, int rank, const char **name)
     return most;
 }
 
+/* Returns the largest number of ranks that send to one rank at a time, of the exchanges of gradients, weights and split
+ * layers in which a rank takes part. */
+static int find_fan_in(const player *p, int rank)
+{
+    const tutti_plan *plan = p->plan;
+    int most = 0;
+    for (int i = 0; i < plan->nexchanges; i++) {
+        const tutti_plan_exchange *x = &plan->exchanges[i];
+        const bool counts = (x->bucket >= 0 || x->is_travel) && tutti_predict_share(plan, i) != 0;
+        if (counts && p->exchanges[i].fan_in > most && tutti_plan_place(x, rank) >= 0) most = p->exchanges[i].fan_in;
+    }
+    return most;
+}
+
 /* Fills in the algorithm by which most bytes travel, the bytes that a rank sends, and the busiest link. */
 static void describe(const player *p, int rank, tutti_prediction *out)
 {
@@ -272,8 +286,6 @@ static void describe(const player *p, int rank, tutti_prediction *out)
         const double share = tutti_predict_share(plan, i);
         if (share == 0 || tutti_plan_place(x, rank) < 0) continue;
         sent += share * (double)p->exchanges[i].sent;
-        if ((x->bucket >= 0 || x->is_travel) && p->exchanges[i].fan_in > out->fan_in)
-            out->fan_in = p->exchanges[i].fan_in;
         if (x->count <= most) continue;
         most = x->count;
         const int schedule = tutti_plan_schedule_of_size(plan, x->schedule, x->count * TUTTI_ELEMENT_BYTES);
@@ -281,6 +293,7 @@ static void describe(const player *p, int rank, tutti_prediction *out)
                  tutti_schedule_head(plan->schedules[schedule].compiled)->algorithm);
     }
     out->bytes_per_rank = (int64_t)sent;
+    out->fan_in = find_fan_in(p, rank);
     if (find_busiest(p, rank, &busiest) <= out->compute_s) busiest = "compute";
     snprintf(out->bottleneck, sizeof out->bottleneck, "%s", busiest);
 }
@@ -404,13 +417,18 @@ static double load_of(const tutti_exchange_times *times, const tutti_profile *pr
 /* Returns a hash of the times of the exchanges in which a rank takes part, in the plan's order. */
 static uint64_t hash_times(const player *p, int rank)
 {
-    tutti_hasher *h = tutti_hasher_create();
+    int n = 0;
+    double *times = tutti_alloc(sizeof *times * (size_t)(3 * p->plan->nexchanges + 1));
     for (int i = 0; i < p->plan->nexchanges; i++) {
         const exchange_state *x = &p->exchanges[i];
-        const double times[] = {x->seconds, x->lower_s, x->transfer_s};
-        if (tutti_plan_place(&p->plan->exchanges[i], rank) >= 0) tutti_hasher_add(h, times, sizeof times);
+        if (tutti_plan_place(&p->plan->exchanges[i], rank) < 0) continue;
+        times[n++] = x->seconds;
+        times[n++] = x->lower_s;
+        times[n++] = x->transfer_s;
     }
-    return tutti_hasher_finish(h);
+    const uint64_t hash = tutti_hash(times, sizeof *times * (size_t)n);
+    free(times);
+    return hash;
 }
 
 /* Plays each rank and returns the one that takes longest. Ranks that share layers all do the same, in exchanges of
@@ -471,7 +489,7 @@ tutti_status tutti_timeline_compare(tutti_exchange_times *times, const tutti_pro
     tutti_arena names = {0};
     const player p = player_of(times, profile, exchanges);
     const tutti_status st = exchanges_prepare(&p, times, &names, err);
-    if (!st) describe(&p, slowest_play(&p, load_of(times, profile), out), out);
+    if (!st) out->fan_in = find_fan_in(&p, slowest_play(&p, load_of(times, profile), out));
     free(exchanges);
     tutti_arena_release(&names);
     return st;

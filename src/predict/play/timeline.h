@@ -76,8 +76,8 @@ typedef struct {
 } tutti_timeline_question;
 tutti_status tutti_timeline_record(const tutti_timeline_question *q, tutti_step_log *log, tutti_prediction *out,
                                    tutti_failure *err);
-/* Predicts times->plan, whose ranks take all steps together, from the times that are kept. It does not predict the
- * times of other bucket sizes. */
+/* Predicts times->plan, whose ranks take all steps together, from the times that are kept. It predicts neither the
+ * times of other bucket sizes nor the algorithm, the busiest link and what a rank sends. */
 tutti_status tutti_timeline_compare(tutti_exchange_times *times, const tutti_profile *profile, tutti_prediction *out,
                                     tutti_failure *err);
 
