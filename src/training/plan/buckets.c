@@ -121,6 +121,16 @@ static void put(tutti_plan *p, int at, tutti_bucket *bucket)
     bucket->count += padded(p->graph->params[param].desc.elements);
 }
 
+/* Notes the bucket of each parameter: walks over the graph ask for it at each node. */
+static void note_buckets(tutti_plan *p)
+{
+    p->bucket_of = TUTTI_ARENA_NEW(&p->arena, int, p->graph->nparams);
+    for (int i = 0; i < p->graph->nparams; i++) p->bucket_of[i] = TUTTI_NO_BUCKET;
+    for (int i = p->control.first_param; i < p->first_frozen; i++) p->bucket_of[p->order[i]] = TUTTI_CONTROL_BUCKET;
+    for (int b = 0; b < p->nbuckets; b++)
+        for (int i = 0; i < p->buckets[b].nparams; i++) p->bucket_of[p->order[p->buckets[b].first_param + i]] = b;
+}
+
 tutti_status tutti_plan_pack_params(tutti_plan *p, tutti_failure *err)
 {
     const tutti_graph *g = p->graph;
@@ -149,22 +159,13 @@ tutti_status tutti_plan_pack_params(tutti_plan *p, tutti_failure *err)
     tutti_bucket behind = {.offset = p->total};
     for (int i = p->first_frozen; i < g->nparams; i++) put(p, i, &behind);
     p->nweights = p->total + behind.count;
+    note_buckets(p);
     return TUTTI_OK;
 }
 
 int tutti_plan_bucket_of(const tutti_plan *p, int param)
 {
-    if (is_control(&p->graph->params[param])) return TUTTI_CONTROL_BUCKET;
-    if (p->graph->params[param].is_frozen) return TUTTI_NO_BUCKET;
-    int first = 0, last = p->nbuckets - 1;
-    while (first < last) {
-        const int middle = (first + last + 1) / 2;
-        if (p->buckets[middle].offset > p->param_offset[param])
-            last = middle - 1;
-        else
-            first = middle;
-    }
-    return first;
+    return p->bucket_of[param];
 }
 
 const tutti_bucket *tutti_plan_bucket_at(const tutti_plan *p, int bucket)

@@ -273,6 +273,7 @@ typedef struct tutti_plan {
     int64_t nweights; /* elements of the packed vector and of the frozen parameters behind it */
     tutti_bucket *buckets;
     int nbuckets;
+    int *bucket_of;          /* per parameter: its bucket, TUTTI_CONTROL_BUCKET or TUTTI_NO_BUCKET */
     tutti_bucket control;    /* the bucket of the control numbers */
     const char *costs_text;  /* config.costs as text, or NULL */
     tutti_merge_item *items; /* where costs are known: one item for each parameter, in exchange order */
