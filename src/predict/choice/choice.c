@@ -86,7 +86,7 @@ static tutti_plan_config config_of(const search *s, const entry *e)
     c.replicated = e->way->replicated;
     c.by_need = e->mode.by_need;
     c.early = e->mode.early;
-    c.prove_later = true;
+    c.prove_later = c.is_draft = true;
     c.shelf = &s->memory->shelf;
     c.costs = NULL;
     return c;

@@ -100,16 +100,21 @@ static const tutti_plan_costs *copy_costs(tutti_plan *p, const tutti_plan_costs 
     return to;
 }
 
+static void print_costs(tutti_plan *p, const tutti_plan_costs *costs)
+{
+    char *text = tutti_plan_costs_print(costs);
+    p->costs_text = tutti_arena_strdup(&p->arena, text);
+    free(text);
+}
+
 static void copy_config(tutti_plan *p, const tutti_plan_config *config)
 {
     p->config = *config;
     p->config.algorithm = tutti_arena_strdup(&p->arena, config->algorithm ? config->algorithm : "auto");
     p->config.cut = copy_reals(p, config->cut);
     if (config->costs) {
-        char *text = tutti_plan_costs_print(config->costs);
         p->config.costs = copy_costs(p, config->costs);
-        p->costs_text = tutti_arena_strdup(&p->arena, text);
-        free(text);
+        if (!config->is_draft) print_costs(p, config->costs);
     }
     if (!p->config.period) p->config.period = 1;
     p->config.engine = tutti_arena_strdup(&p->arena, config->engine ? config->engine : p->graph->config.engine);
@@ -153,7 +158,7 @@ static tutti_status fill(tutti_plan *p, tutti_failure *err)
     if (st) return st;
     tutti_plan_find_turns(p);
     tutti_plan_count_copies(p);
-    place_activations(p);
+    if (!c->is_draft) place_activations(p);
     st = tutti_plan_declare(p, err);
     if (!st && !c->prove_later) st = tutti_plan_prove_alone(p, err);
     if (st) return st;

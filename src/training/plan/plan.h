@@ -68,6 +68,8 @@ typedef struct {
     int rank, nranks;
     const int32_t *host_of; /* the host of each rank (borrowed); NULL = one host */
     bool prove_later;       /* schedules are proved by tutti_plan_prove, not by tutti_plan_build */
+    bool is_draft;          /* the plan is only timed, not printed, hashed or run: activations get no places, costs no
+                             * text */
     int64_t batch;          /* samples of a step, over all ranks */
     /* canonical: S, the number of slots; 0 = fast mode (each rank's share is one kernel call, or `accumulate` of
      * them) */
