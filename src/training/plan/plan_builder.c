@@ -274,11 +274,22 @@ int tutti_builder_bucket_in_turn(const tutti_plan_builder *b, int i)
     return at;
 }
 
-void tutti_plan_list_loops(const tutti_plan *p, int rank, tutti_arena *arena, tutti_loop out[TUTTI_NDRIVERS])
+static void list_loops(tutti_plan_builder *b, tutti_arena *arena)
 {
-    tutti_plan_builder b = {.plan = (tutti_plan *)p, .rank = rank, .loops = out};
+    tutti_loop *out = b->loops;
     for (int d = 0; d < TUTTI_NDRIVERS; d++) out[d] = (tutti_loop){.driver = (tutti_loop_driver)d};
-    p->config.method->list(&b);
+    b->plan->config.method->list(b);
     for (int d = 0; d < TUTTI_NDRIVERS; d++)
         out[d].actions = settled(arena, out[d].actions, out[d].nactions, sizeof *out[d].actions);
+}
+
+void tutti_plan_list_loops(const tutti_plan *p, int rank, tutti_arena *arena, tutti_loop out[TUTTI_NDRIVERS])
+{
+    list_loops(&(tutti_plan_builder){.plan = (tutti_plan *)p, .rank = rank, .loops = out}, arena);
+}
+
+void tutti_plan_list_without_kernels(const tutti_plan *p, int rank, tutti_arena *arena, tutti_loop out[TUTTI_NDRIVERS])
+{
+    list_loops(&(tutti_plan_builder){.plan = (tutti_plan *)p, .rank = rank, .loops = out, .leaves_kernels = true},
+               arena);
 }

@@ -38,8 +38,8 @@ tutti_status tutti_plan_prove_alone(tutti_plan *p, tutti_failure *err);
 /* Returns the rank whose loops decide questions about an exchange (plan_members.c): the plan's own rank if it is a
  * member, else the first member. */
 int tutti_plan_spokesman(const tutti_plan *p, const tutti_plan_exchange *x);
-/* true if the rank is the spokesman of some exchange; always true for the plan's own rank */
-bool tutti_plan_is_spokesman(const tutti_plan *p, int rank);
+/* Returns, per rank, whether it is the spokesman of some exchange; always true for the plan's own rank. */
+bool *tutti_plan_find_spokesmen(const tutti_plan *p, tutti_arena *arena);
 void tutti_plan_print_members(const tutti_plan_exchange *x, tutti_strbuf *sb);
 /* Refuses lists that cannot be members, and actions on exchanges in which the rank takes no part. */
 tutti_status tutti_plan_check_members(const tutti_plan *p, tutti_failure *err);
@@ -73,6 +73,9 @@ tutti_status tutti_plan_check_looks(const tutti_plan *p, tutti_failure *err);
 tutti_status tutti_plan_check_types(const tutti_plan *p, tutti_failure *err);
 /* Fills in tutti_plan.is_paced, tutti_plan.other_loops and tutti_plan_exchange.drivers. */
 void tutti_plan_find_drivers(tutti_plan *p);
+/* Lists the loops of a rank as tutti_plan_list_loops does, without kernels and folds behind the first action of a loop:
+ * enough to know which loops a rank has and what it exchanges there. */
+void tutti_plan_list_without_kernels(const tutti_plan *p, int rank, tutti_arena *arena, tutti_loop out[TUTTI_NDRIVERS]);
 /* Prints the times that merging by costs expects, for people; nothing where buckets were merged by size
  * (plan_times.c). */
 void tutti_plan_print_times(const tutti_plan *p, tutti_strbuf *sb);
@@ -91,6 +94,7 @@ struct tutti_plan_builder {
     tutti_action_steps steps;                        /* while listing: the steps in which added actions are done */
     void (*travel)(tutti_plan_builder *b, int node); /* while listing: the method's function for travel nodes; NULL =
                                                       * none */
+    bool leaves_kernels; /* while listing: kernels and folds are left out, except as the first action of a loop */
     int capacity[TUTTI_NDRIVERS];
     int nmemories, nschedules, npairs, nexchanges; /* while declaring: number of entries that each array has room for */
 };

@@ -138,11 +138,12 @@ static void note_drivers(tutti_plan *p, int rank, const tutti_loop loops[TUTTI_N
     }
 }
 
-bool tutti_plan_is_spokesman(const tutti_plan *p, int rank)
+bool *tutti_plan_find_spokesmen(const tutti_plan *p, tutti_arena *arena)
 {
-    for (int x = 0; x < p->nexchanges; x++)
-        if (tutti_plan_spokesman(p, &p->exchanges[x]) == rank) return true;
-    return rank == p->config.rank;
+    bool *found = TUTTI_ARENA_NEW(arena, bool, p->config.nranks);
+    for (int x = 0; x < p->nexchanges; x++) found[tutti_plan_spokesman(p, &p->exchanges[x])] = true;
+    found[p->config.rank] = true;
+    return found;
 }
 
 void tutti_plan_find_drivers(tutti_plan *p)
@@ -155,14 +156,18 @@ void tutti_plan_find_drivers(tutti_plan *p)
     if (tutti_plan_is_far(p, p->config.rank)) tutti_plan_list_loops(p, 0, &work, loops);
     for (int i = 0; i < loops[TUTTI_EACH_STEP].nactions; i++)
         p->is_paced |= tutti_action_paces(&loops[TUTTI_EACH_STEP].actions[i]);
-    tutti_arena_reset(&work);
-    for (int r = 0; r < p->config.nranks && !tutti_plan_is_between_all(p); r++) {
+    tutti_arena_release(&work);
+    if (tutti_plan_is_between_all(p)) return;
+    tutti_arena kept = {0};
+    const bool *spokesmen = tutti_plan_find_spokesmen(p, &kept);
+    for (int r = 0; r < p->config.nranks; r++) {
         /* ranks that share layers all have the same loops, with exchanges of their own groups */
-        if (r == p->config.rank || (p->graph->nsplit && !tutti_plan_is_spokesman(p, r))) continue;
-        tutti_plan_list_loops(p, r, &work, loops);
+        if (r == p->config.rank || (p->graph->nsplit && !spokesmen[r])) continue;
+        tutti_plan_list_without_kernels(p, r, &work, loops);
         for (int d = 0; d < TUTTI_NDRIVERS; d++) p->other_loops |= (unsigned)(loops[d].nactions > 0) << d;
         note_drivers(p, r, loops);
         tutti_arena_reset(&work);
     }
     tutti_arena_release(&work);
+    tutti_arena_release(&kept);
 }

@@ -89,8 +89,15 @@ typedef struct {
     int *to_sum, *to_read, to_count;
 } walker;
 
+/* True if kernels and folds are left out from here on. */
+static bool leaves_kernels(const walker *w)
+{
+    return w->b->leaves_kernels && w->b->loops[w->b->driver].nactions > 0;
+}
+
 static void add_kernel(walker *w, int node, const turn *t)
 {
+    if (leaves_kernels(w)) return;
     tutti_builder_add(w->b, (tutti_action){.kind = TUTTI_DO_KERNEL,
                                            .slot = t->slot,
                                            .node = node,
@@ -102,7 +109,7 @@ static void add_kernel(walker *w, int node, const turn *t)
 
 static void add_folds(walker *w, int bucket, const turn *t)
 {
-    for (int f = 0; f < t->nfolds; f++)
+    for (int f = 0; f < t->nfolds && !leaves_kernels(w); f++)
         tutti_builder_add(w->b, (tutti_action){.kind = TUTTI_DO_FOLD,
                                                .slot = t->slot,
                                                .node = -1,

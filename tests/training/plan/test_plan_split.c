@@ -66,6 +66,56 @@ static void all_ranks_have_one_plan(void **state)
     assert_true(other != hashes[0]);
 }
 
+/* A plan finds the loops in which exchanges start from lists without kernels. Full lists of all ranks say the same. */
+static void exchanges_start_in_the_loops_that_full_lists_name(void **state)
+{
+    (void)state;
+    static const int worlds[][2] = {{4, 2}, {6, 2}, {8, 8}};
+    for (int i = 0; i < 3; i++) {
+        split_world w;
+        split_make(&w, worlds[i][1], (tutti_plan_config){.nranks = worlds[i][0], .rank = 1, .by_need = i == 1});
+        unsigned *drivers = tutti_alloc(sizeof *drivers * (size_t)w.plan->nexchanges), others = 0;
+        for (int r = 0; r < worlds[i][0]; r++) {
+            tutti_arena arena = {0};
+            tutti_loop loops[TUTTI_NDRIVERS];
+            tutti_plan_list_loops(w.plan, r, &arena, loops);
+            for (int d = 0; d < TUTTI_NDRIVERS; d++) {
+                others |= (unsigned)(loops[d].nactions > 0) << d;
+                for (int x = 0; x < w.plan->nexchanges; x++)
+                    drivers[x] |= (unsigned)(tutti_loop_find_start(&loops[d], x) >= 0) << d;
+            }
+            tutti_arena_release(&arena);
+        }
+        for (int x = 0; x < w.plan->nexchanges; x++)
+            if (w.plan->exchanges[x].drivers != drivers[x]) fail_msg("%s", w.plan->exchanges[x].name);
+        for (int d = 0; d < TUTTI_NDRIVERS; d++)
+            assert_int_equal(tutti_plan_has_loop(w.plan, (tutti_loop_driver)d), others >> d & 1);
+        free(drivers);
+        split_destroy(&w);
+    }
+}
+
+static void a_draft_exchanges_and_computes_as_the_plan_does(void **state)
+{
+    (void)state;
+    for (int parts = 1; parts <= 4; parts *= 2) {
+        split_world w, draft;
+        split_make(&w, parts, (tutti_plan_config){.nranks = 8});
+        split_make(&draft, parts, (tutti_plan_config){.nranks = 8, .is_draft = true});
+        assert_true(w.plan->arena_bytes > 0 && draft.plan->arena_bytes == 0);
+        assert_int_equal(draft.plan->nbuckets, w.plan->nbuckets);
+        assert_int_equal(draft.plan->nexchanges, w.plan->nexchanges);
+        for (int x = 0; x < w.plan->nexchanges; x++) {
+            assert_int_equal(draft.plan->exchanges[x].count, w.plan->exchanges[x].count);
+            assert_int_equal(draft.plan->exchanges[x].drivers, w.plan->exchanges[x].drivers);
+        }
+        for (int r = 0; r < 8; r++)
+            assert_true(tutti_plan_covered_loops(draft.plan, r) == tutti_plan_covered_loops(w.plan, r));
+        split_destroy(&draft);
+        split_destroy(&w);
+    }
+}
+
 /* Of every bucket each element has one owner. */
 static void owners_tile_every_bucket(void **state)
 {
@@ -359,6 +409,8 @@ int main(void)
         cmocka_unit_test(groups_of_every_size_are_proved),
         cmocka_unit_test(groups_on_several_hosts_are_proved),
         cmocka_unit_test(all_ranks_have_one_plan),
+        cmocka_unit_test(exchanges_start_in_the_loops_that_full_lists_name),
+        cmocka_unit_test(a_draft_exchanges_and_computes_as_the_plan_does),
         cmocka_unit_test(owners_tile_every_bucket),
         cmocka_unit_test(the_graph_says_what_travels),
         cmocka_unit_test(parameters_stay_whole_for_everybody_else),

@@ -107,9 +107,10 @@ static void lay_out_runs(tutti_composition *c)
             c->runs[c->nruns++] = (tutti_loop_run){(tutti_loop_driver)d, t, ends_period};
         }
     c->ninvocations = TUTTI_ARENA_NEW(&c->arena, int, p->nexchanges + 1);
+    const bool *spokesmen = tutti_plan_find_spokesmen(p, &c->arena);
     for (int r = 0; r < c->nranks; r++) {
         tutti_loop loops[TUTTI_NDRIVERS];
-        if (!tutti_plan_is_spokesman(p, r)) continue;
+        if (!spokesmen[r]) continue;
         memcpy(loops, p->loops, sizeof loops);
         if (r != p->config.rank) tutti_plan_list_loops(p, r, &work, loops);
         count_invocations(c, r, loops);
