@@ -64,6 +64,7 @@ tutti_status tutti_check_source(const tutti_part_source *source, tutti_check_rep
         st = check_once(source, &a, report, &words);
     }
     if (st != TUTTI_OK && a.cell >= 0) st = check_once(source, &a, report, &words);
+    if (source->races) *source->races = st != TUTTI_OK && a.cell >= 0;
     if (st == TUTTI_OK) return TUTTI_OK;
     tutti_fail(err, st, "%s", words.text);
     return tutti_fail_at(err, "%s %s of %d ranks (%s)", source->head->algorithm,

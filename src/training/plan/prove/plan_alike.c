@@ -440,7 +440,8 @@ static bool prove_classes(const tutti_alikes *a, tutti_proved_keys *proved)
     for (int i = 0; i < a->nclasses; i++) {
         if (is_proved(proved, a->classes[i].key)) continue;
         if (!tutti_alike_prove(a, &a->classes[i])) {
-            proved->is_refuted = proved->err && tutti_alike_refute(a, &a->classes[i], proved->err);
+            proved->is_refuted = proved->err && (tutti_alike_refute(a, &a->classes[i], proved->err) ||
+                                                 tutti_alike_find_race(a, &a->classes[i], proved->err));
             return false;
         }
         proved->keys = tutti_grow(proved->keys, proved->nkeys, &proved->capacity, sizeof *proved->keys);

@@ -17,10 +17,11 @@
  * come to an end is no property of a class. It is proved by playing all exchanges together: an exchange ends as soon as
  * all its members have begun it and told it that it is ready and free.
  *
- * If a class cannot be proved, there are two cases. If it has no race but a rank ends with a wrong sum, the whole has
- * the same accesses in the same order, and so the same wrong sum: the plan is refused. In all other cases, and if the
- * exchanges' vectors overlap so that there are no zones, the plan is proved as a whole, and that proof writes the
- * failure.
+ * The whole orders every two accesses that a class orders. So if a class has no race and a rank still ends with a wrong
+ * sum of its elements, the rank does in the whole, too, and the plan is refused. If a class has a race, it is checked
+ * once more with the exchanges of all other zones, each of which then orders more than it does (plan_alike_race.c). A
+ * race that is left is one in the whole, too. A plan that has no zones (exchanges of overlapping vectors), or with
+ * another class that is not proved, is proved as a whole, and that proof writes the failure.
  *
  * Threads: owner. */
 #ifndef TUTTI_PLAN_ALIKE_H
@@ -107,5 +108,12 @@ int tutti_zone_place(const tutti_zone *z, int exchange);
 bool tutti_alike_prove(const tutti_alikes *a, const tutti_alike *k);
 bool tutti_alike_refute(const tutti_alikes *a, const tutti_alike *k, tutti_failure *err);
 bool tutti_alike_all_end(const tutti_alikes *a);
+/* Makes the composition of a class, and the plan of its zone's exchanges. The caller releases own->arena. */
+void tutti_alike_compose(const tutti_alikes *a, const tutti_alike *k, tutti_plan *plan, tutti_composition *own);
+/* Returns the parts of the zone's vector in which the class lies. */
+tutti_slice tutti_alike_parts(const tutti_zone *z, const tutti_alike *k);
+/* plan_alike_race.c: returns true if two accesses to elements of the class race, in the whole too, and writes the
+ * counter-example. All ranks must come to an end (tutti_alike_all_end). */
+bool tutti_alike_find_race(const tutti_alikes *a, const tutti_alike *k, tutti_failure *err);
 
 #endif

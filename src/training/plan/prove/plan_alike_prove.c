@@ -81,8 +81,7 @@ static void place_vector(const tutti_alikes *a, const tutti_zone *z, tutti_plan_
     x->count = is_part ? (z->last - z->first) / count : 1;
 }
 
-/* Makes the composition of a class, and the plan of its zone's exchanges. The caller releases own->arena. */
-static void make_class(const tutti_alikes *a, const tutti_alike *k, tutti_plan *plan, tutti_composition *own)
+void tutti_alike_compose(const tutti_alikes *a, const tutti_alike *k, tutti_plan *plan, tutti_composition *own)
 {
     const tutti_zone *z = &a->zones[k->zone];
     const tutti_composition *c = a->c;
@@ -90,6 +89,7 @@ static void make_class(const tutti_alikes *a, const tutti_alike *k, tutti_plan *
     *own = *c;
     own->arena = (tutti_arena){0};
     own->plan = plan;
+    own->named = c->plan;
     plan->nexchanges = z->nexchanges;
     plan->exchanges = TUTTI_ARENA_NEW(&own->arena, tutti_plan_exchange, z->nexchanges + 1);
     own->ninvocations = TUTTI_ARENA_NEW(&own->arena, int, z->nexchanges + 1);
@@ -113,7 +113,7 @@ bool tutti_alike_prove(const tutti_alikes *a, const tutti_alike *k)
 {
     tutti_plan plan;
     tutti_composition own;
-    make_class(a, k, &plan, &own);
+    tutti_alike_compose(a, k, &plan, &own);
     const bool holds = tutti_composition_check(&own, NULL) == TUTTI_OK;
     tutti_arena_release(&own.arena);
     return holds;
@@ -138,8 +138,7 @@ static bool is_owed(const tutti_alikes *a, const tutti_alike *k, int parts)
     return all;
 }
 
-/* Returns the parts of the zone's vector in which the class lies. */
-static tutti_slice parts_of_class(const tutti_zone *z, const tutti_alike *k)
+tutti_slice tutti_alike_parts(const tutti_zone *z, const tutti_alike *k)
 {
     const int64_t n = z->last - z->first, of = z->nparts;
     int64_t first = 0, last = of;
@@ -157,8 +156,8 @@ bool tutti_alike_refute(const tutti_alikes *a, const tutti_alike *k, tutti_failu
     tutti_failure words = {0};
     tutti_refutation result = {.class = {k->first, k->last}};
     if (z->window || (z->shared && !is_whole)) return false;
-    make_class(a, k, &plan, &own);
-    if (!z->shared) result.owed = parts_of_class(z, k);
+    tutti_alike_compose(a, k, &plan, &own);
+    if (!z->shared) result.owed = tutti_alike_parts(z, k);
     own.refutation = &result;
     bool refuted =
         is_owed(a, k, own.owed_parts) && tutti_composition_check(&own, &words) && result.sums_wrong && !result.misses;

@@ -91,13 +91,23 @@ static int composed_buffer(const tutti_composition *c, int exchange, int place, 
     return at + invocation % buffer->banks;
 }
 
+/* Empties a slice of a class's vector if none of the class's elements lie there. */
+static tutti_slice of_class(const tutti_composition *c, tutti_slice s)
+{
+    const tutti_refutation *r = c->refutation;
+    if (!r || !r->leaves_others || !r->owed.of) return s;
+    const int64_t of = r->owed.of, first = r->owed.first, last = first + r->owed.count;
+    if (((int64_t)s.first + s.count) * of <= first * s.of || s.first * of >= last * s.of) s.count = 0;
+    return s;
+}
+
 static tutti_slice composed_slice(const tutti_composition *c, int exchange, int invocation, const tutti_slice *s)
 {
     const tutti_plan_exchange *x = &c->plan->exchanges[exchange];
     const int buffer = composed_buffer(c, exchange, s->rank, s->buffer, invocation);
-    if (c->loops) /* in a class (plan_alike.h), the exchange's vector is cut into `count` parts */
-        return (tutti_slice){tutti_plan_member(x, s->rank), buffer, (int32_t)x->first * s->of + s->first, s->count,
-                             (int32_t)x->count * s->of};
+    if (c->loops) /* the exchange's vector is one of `count` parts */
+        return of_class(c, (tutti_slice){tutti_plan_member(x, s->rank), buffer, (int32_t)x->first * s->of + s->first,
+                                         s->count, (int32_t)x->count * s->of});
     const tutti_stretch range = tutti_composition_stretch(c, x->in.memory, x->first, x->count);
     const int64_t n = range.last - range.first, first = range.first + s->first * n / s->of;
     const int64_t last = range.first + ((int64_t)s->first + s->count) * n / s->of;
@@ -169,8 +179,8 @@ static void add_wait(composer *k, const tutti_loop_step *s)
 
 static tutti_slice touched_slice(const tutti_composition *c, int rank, int buffer, const tutti_loop_step *s)
 {
-    return s->of ? (tutti_slice){rank, buffer, (int32_t)s->first, (int32_t)(s->last - s->first), s->of}
-                 : slice_of(c, rank, buffer, s->first, s->last);
+    if (!s->of) return slice_of(c, rank, buffer, s->first, s->last);
+    return of_class(c, (tutti_slice){rank, buffer, (int32_t)s->first, (int32_t)(s->last - s->first), s->of});
 }
 
 static void add_loop_step(composer *k, const tutti_loop_step *s)
@@ -245,10 +255,11 @@ tutti_status tutti_composition_check(tutti_composition *c, tutti_failure *err)
                                       .owner = c,
                                       .headway = c->headway,
                                       .sums_wrong = c->refutation ? &c->refutation->sums_wrong : NULL,
+                                      .races = c->refutation ? &c->refutation->races : NULL,
                                       .leaves_a_rank = tutti_plan_naccumulated(&c->plan->config),
                                       .inputs_are_symbols = c->plan->graph->nsplit > 0,
                                       .owed = c->plan->graph->nsplit || c->owes_nothing ? owed : NULL,
-                                      .describe_step = c->loops ? NULL : tutti_plan_describe_step,
+                                      .describe_step = tutti_plan_describe_step,
                                       .describe_cell = tutti_plan_describe_cell};
     tutti_check_report report = {0};
     if (st == TUTTI_OK) st = tutti_check_source(&source, &report, err);

@@ -54,9 +54,11 @@ typedef struct {
 /* A second check of a class that could not be proved: it finds out whether the whole plan is wrong (plan_alike.h). */
 typedef struct {
     tutti_stretch class; /* the elements of the class */
-    tutti_slice owed;    /* parts of the zone's vector that a rank must end with; `of` 0 = as in the first check */
-    bool sums_wrong;     /* the result: a rank ends with a wrong sum (see tutti_part_source) */
-    bool misses;         /* the result: the counter-example is about an element outside the class */
+    tutti_slice owed;    /* the parts of the zone's vector in which they lie; `of` 0 = what the class owes */
+    bool leaves_others;  /* accesses to other parts than `owed`, which hold no element of the class, are left out */
+    bool sums_wrong;     /* the result: see tutti_part_source */
+    bool races;          /* the result: see tutti_part_source */
+    bool misses;         /* the result: the counter-example is of no element of the class */
 } tutti_refutation;
 
 /* One run of a loop. */
@@ -122,7 +124,8 @@ typedef struct {
     /* For one class of elements (plan_alike.h): each rank's steps on these elements, as parts of the exchanges' vector.
      * NULL = the composition is for all elements. */
     const tutti_unrolled *loops;
-    tutti_stretch zone;           /* for a class: the range of the packed vector that its vector represents */
+    const tutti_plan *named;      /* for one class: the plan that its loops are from, which names actions */
+    tutti_stretch zone;           /* elements of the packed vector that this vector holds */
     tutti_refutation *refutation; /* NULL = the class is to be proved */
     bool owes_nothing;
     int owed_parts; /* number of parts of the class's vector, of which a rank must end with one; 1: with all */

@@ -9,7 +9,7 @@
 
 static void describe_loop_step(const tutti_composition *c, int rank, const tutti_loop_step *s, tutti_strbuf *sb)
 {
-    const tutti_plan *p = c->plan;
+    const tutti_plan *p = c->named ? c->named : c->plan;
     const tutti_loop_run *run = &c->runs[s->run];
     tutti_arena arena = {0};
     tutti_loop loops[TUTTI_NDRIVERS];
@@ -54,7 +54,10 @@ void tutti_plan_describe_step(const void *owner, int32_t rank, int32_t step, cha
     tutti_arena arena = {0};
     tutti_unrolled loop;
     tutti_strbuf sb = {0};
-    tutti_composition_unroll(c, rank, &arena, &loop, NULL);
+    if (c->loops)
+        loop = c->loops[rank];
+    else
+        tutti_composition_unroll(c, rank, &arena, &loop, NULL);
     if (step >= loop.nexchange_steps)
         describe_loop_step(c, rank, &loop.steps[step - loop.nexchange_steps], &sb);
     else
@@ -113,6 +116,7 @@ void tutti_plan_describe_cell(const void *owner, const tutti_slice *begin, const
         const int at = p->order[i];
         if (p->param_offset[at] <= first && first < p->param_offset[at] + p->graph->params[at].desc.elements)
             param = p->graph->params[at].name;
+        if (first < p->param_offset[at] && p->param_offset[at] < last) last = p->param_offset[at];
     }
     name_buffer(c, begin->rank, begin->buffer, &sb);
     snprintf(out, size, "rank %d's %s, elements %" PRId64 " to %" PRId64 " (%s)", begin->rank, sb.text,
