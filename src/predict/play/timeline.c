@@ -414,21 +414,21 @@ static double load_of(const tutti_exchange_times *times, const tutti_profile *pr
     return has_free ? 0 : (double)times->plan->my_nsamples * profile->load_s_per_sample;
 }
 
-/* Returns a hash of the times of the exchanges in which a rank takes part, in the plan's order. */
-static uint64_t hash_times(const player *p, int rank)
+/* Returns, per rank, a hash of the times of the exchanges in which the rank takes part, in the plan's order. The caller
+ * frees the array. */
+static uint64_t *hash_times(const player *p)
 {
-    int n = 0;
-    double *times = tutti_alloc(sizeof *times * (size_t)(3 * p->plan->nexchanges + 1));
+    uint64_t *hashes = tutti_alloc(sizeof *hashes * (size_t)p->plan->config.nranks);
     for (int i = 0; i < p->plan->nexchanges; i++) {
         const exchange_state *x = &p->exchanges[i];
-        if (tutti_plan_place(&p->plan->exchanges[i], rank) < 0) continue;
-        times[n++] = x->seconds;
-        times[n++] = x->lower_s;
-        times[n++] = x->transfer_s;
+        const double times[] = {x->seconds, x->lower_s, x->transfer_s};
+        const uint64_t own = tutti_hash(times, sizeof times);
+        for (int k = 0; k < p->plan->exchanges[i].nmembers; k++) {
+            uint64_t *of = &hashes[tutti_plan_member(&p->plan->exchanges[i], k)];
+            *of = (*of ^ own) * 0x9e3779b97f4a7c15u;
+        }
     }
-    const uint64_t hash = tutti_hash(times, sizeof *times * (size_t)n);
-    free(times);
-    return hash;
+    return hashes;
 }
 
 /* Plays each rank and returns the one that takes longest. Ranks that share layers all do the same, in exchanges of
@@ -437,19 +437,17 @@ static int slowest_play(const player *p, double load_s, tutti_prediction *out)
 {
     const tutti_plan *plan = p->plan;
     const int nranks = tutti_plan_is_between_all(plan) ? 0 : plan->config.nranks;
-    uint64_t *played = tutti_alloc(sizeof *played * (size_t)(nranks + 1));
-    int slowest = plan->config.rank, nplayed = 0;
+    uint64_t *times = nranks && plan->graph->nsplit ? hash_times(p) : NULL;
+    int slowest = plan->config.rank;
     *out = rank_play(*p, slowest, load_s);
     for (int r = 0; r < nranks; r++) {
-        int at = 0;
-        played[nplayed] = plan->graph->nsplit ? hash_times(p, r) : 0;
-        while (played[at] != played[nplayed]) at++;
-        if (plan->graph->nsplit && at < nplayed) continue;
-        nplayed++;
+        int same = 0;
+        while (times && times[same] != times[r]) same++;
+        if (times && same < r) continue;
         const tutti_prediction own = rank_play(*p, r, load_s);
         if (own.step_s > out->step_s) *out = own, slowest = r;
     }
-    free(played);
+    free(times);
     return slowest;
 }
 

@@ -210,8 +210,9 @@ struct tutti_shelved {
 
 static bool are_members(const struct tutti_shelved *s, const int32_t *members, int nmembers)
 {
+    if (s->nmembers != nmembers) return false;
     if (!s->members || !members) return !s->members && !members;
-    return s->nmembers == nmembers && !memcmp(s->members, members, sizeof *members * (size_t)nmembers);
+    return !memcmp(s->members, members, sizeof *members * (size_t)nmembers);
 }
 
 /* Returns the schedule that was made for the request and algorithm of `wanted`, for these members; NULL: there is
@@ -222,9 +223,10 @@ static const tutti_prepared *find_shelved(const tutti_plan_shelf *shelf, const s
     const tutti_builder_request *r = &wanted->request;
     for (int i = 0; i < shelf->n; i++) {
         const struct tutti_shelved *s = &shelf->list[i];
-        if (s->sums_once == wanted->sums_once && s->request.collective == r->collective &&
-            s->request.in_place == r->in_place && s->request.of_slots == r->of_slots &&
-            !strcmp(s->algorithm, wanted->algorithm) && are_members(s, members, nmembers))
+        /* first what differs most: a shelf has the schedules of many groups by few algorithms */
+        if (s->request.collective == r->collective && are_members(s, members, nmembers) &&
+            s->sums_once == wanted->sums_once && s->request.in_place == r->in_place &&
+            s->request.of_slots == r->of_slots && !strcmp(s->algorithm, wanted->algorithm))
             return &s->made;
     }
     return NULL;
