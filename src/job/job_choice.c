@@ -230,10 +230,15 @@ void tutti_job_exchange_words(const tutti_plan *plan, char out[TUTTI_EXCHANGE_WO
     snprintf(out + length, TUTTI_EXCHANGE_WORDS - length, "%s", shared);
 }
 
+typedef struct {
+    uint64_t question; /* hash of the question */
+    tutti_job_choice answer;
+} answered;
+
 struct tutti_predict_memory {
     tutti_choice_memory choice;
-    uint64_t question;       /* hash of the question that was answered last */
-    tutti_job_choice answer; /* the answer to that question; its text is NULL if nothing was chosen */
+    answered *list; /* questions by which something was chosen */
+    int n, room;
 };
 
 tutti_predict_memory *tutti_predict_memory_create(void)
@@ -245,7 +250,8 @@ void tutti_predict_memory_destroy(tutti_predict_memory *memory)
 {
     if (!memory) return;
     tutti_choice_memory_release(&memory->choice);
-    free(memory->answer.text);
+    for (int i = 0; i < memory->n; i++) free(memory->list[i].answer.text);
+    free(memory->list);
     free(memory);
 }
 
@@ -289,10 +295,17 @@ static char *copy_of(const char *text)
 
 static void keep(tutti_predict_memory *memory, uint64_t question, const tutti_job_choice *answer)
 {
-    free(memory->answer.text);
-    memory->question = question;
-    memory->answer = *answer;
-    memory->answer.text = copy_of(answer->text);
+    memory->list = tutti_grow(memory->list, memory->n, &memory->room, sizeof *memory->list);
+    answered *own = &memory->list[memory->n++];
+    *own = (answered){question, *answer};
+    own->answer.text = copy_of(answer->text);
+}
+
+static const tutti_job_choice *find_answer(const tutti_predict_memory *memory, uint64_t question)
+{
+    for (int i = 0; i < memory->n; i++)
+        if (memory->list[i].question == question) return &memory->list[i].answer;
+    return NULL;
 }
 
 /* Chooses for `graph`; everything else is as in the job's plan. */
@@ -320,16 +333,17 @@ static tutti_status choose(const tutti_job *job, tutti_choice_question *q, tutti
     return st;
 }
 
-/* Chooses, unless the last question was the same. */
+/* Chooses, unless the same was asked before. */
 static tutti_status choose_anew(const tutti_job *job, tutti_choice_question *q, tutti_predict_memory *memory,
                                 tutti_resolved *r, tutti_job_choice *out, tutti_failure *err)
 {
     if (!memory) return choose(job, q, r, out, err);
     const uint64_t question = hash_question(job, q, r);
     q->memory = &memory->choice;
-    if (memory->answer.text && memory->question == question) {
-        *out = memory->answer;
-        out->text = copy_of(memory->answer.text);
+    const tutti_job_choice *known = find_answer(memory, question);
+    if (known) {
+        *out = *known;
+        out->text = copy_of(known->text);
         return take(job, out->text, r, err);
     }
     const tutti_status st = choose(job, q, r, out, err);

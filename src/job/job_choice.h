@@ -36,8 +36,8 @@ typedef struct {
     tutti_predict_memory *memory; /* what the prediction keeps for the next prediction; NULL = nothing */
 } tutti_job_choice_by;
 
-/* Chooses the auto keys of r's plan, and makes r's plan again with them. If the question is the same as the last one,
- * the stored answer is used. */
+/* Chooses the auto keys of r's plan, and makes r's plan again with them. If the same was asked before, the stored
+ * answer is used. */
 tutti_status tutti_job_choose(const tutti_job *job, const tutti_job_choice_by *by, tutti_resolved *r,
                               tutti_job_choice *out, tutti_failure *err);
 /* Fills in kernel times without a measurement: those of a processor, or card, whose figures come with the program. */

@@ -99,6 +99,20 @@ static void what_is_remembered_changes_no_answer(void **state)
     tutti_predict_memory_destroy(memory);
 }
 
+/* The seconds are those of the first search: a second one would take a few nanoseconds more or less. */
+static void a_question_that_comes_back_is_not_searched_again(void **state)
+{
+    (void)state;
+    tutti_predict_memory *memory = tutti_predict_memory_create();
+    const tutti_job_choice first = chosen_by(memory, NULL, networks[0], 8, 1e-3),
+                           other = chosen_by(memory, "exchange.update=replicated", networks[0], 8, 1e-3),
+                           again = chosen_by(memory, NULL, networks[0], 8, 1e-3);
+    assert_true(again.seconds == first.seconds && other.seconds != first.seconds);
+    assert_string_equal(again.text, first.text);
+    free(first.text), free(other.text), free(again.text);
+    tutti_predict_memory_destroy(memory);
+}
+
 static void nothing_that_one_can_force_is_faster(void **state)
 {
     (void)state;
@@ -239,6 +253,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_questions_have_equal_answers),
         cmocka_unit_test(what_is_remembered_changes_no_answer),
+        cmocka_unit_test(a_question_that_comes_back_is_not_searched_again),
         cmocka_unit_test(nothing_that_one_can_force_is_faster),
         cmocka_unit_test(groups_share_layers_where_that_is_fastest),
         cmocka_unit_test(on_a_host_it_does_not_matter_who_timed_the_kernels),
