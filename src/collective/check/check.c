@@ -30,7 +30,8 @@ static void release(tutti_checker *c)
 typedef struct {
     bool full;    /* true if clocks have an entry for every thread */
     int64_t cell; /* before the run: the cell whose accesses are kept, -1 = none; after the run: the cell of the race */
-    bool again;   /* the run failed because a clock has no entry for a thread: it must be repeated with full clocks */
+    bool again;   /* the run failed because a clock did not cover a thread */
+    bool misreads; /* the run failed because a read found nothing that was written for it */
 } attempt;
 
 static tutti_status check_once(const tutti_part_source *source, attempt *a, tutti_check_report *report,
@@ -49,7 +50,7 @@ static tutti_status check_once(const tutti_part_source *source, attempt *a, tutt
     tutti_status st = tutti_check_load(&c);
     if (st == TUTTI_OK) st = tutti_check_replay(&c);
     if (st == TUTTI_OK && report) *report = c.report;
-    *a = (attempt){true, c.race, !c.full && c.suspicion};
+    *a = (attempt){true, c.race, !c.full && c.suspicion, c.misreads};
     release(&c);
     return st;
 }
@@ -64,7 +65,7 @@ tutti_status tutti_check_source(const tutti_part_source *source, tutti_check_rep
         st = check_once(source, &a, report, &words);
     }
     if (st != TUTTI_OK && a.cell >= 0) st = check_once(source, &a, report, &words);
-    if (source->races) *source->races = st != TUTTI_OK && a.cell >= 0;
+    if (source->races) *source->races = st != TUTTI_OK && (a.cell >= 0 || a.misreads);
     if (st == TUTTI_OK) return TUTTI_OK;
     tutti_fail(err, st, "%s", words.text);
     return tutti_fail_at(err, "%s %s of %d ranks (%s)", source->head->algorithm,

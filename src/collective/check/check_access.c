@@ -124,7 +124,7 @@ static bool read_run(tutti_checker *c, tutti_thread *t, const tutti_check_step *
         char now[300], where[120];
         describe(c, t, s, now, sizeof now);
         tutti_explain_cell(c, cell, where, sizeof where);
-        c->finished = true;
+        c->finished = c->misreads = true;
         tutti_fail(c->err, TUTTI_ERR_FAILED, "%s reads %s, which %s", now, where,
                    cell->value ? "holds other elements of the vector by then" : "nothing before it has written");
         return false;

@@ -319,6 +319,7 @@ typedef struct {
     bool finished;  /* true once an access has failed; then the failure's text is set */
     bool suspicion; /* true if the access failed because a clock has no entry for a thread, so that the race is only
                      * suspected */
+    bool misreads;  /* true if a read found nothing that was written for it */
     int64_t watch;  /* cell that the second run watches, -1 = none */
     int64_t race;   /* cell of the race that was found, -1 = none */
     tutti_witness *witnesses;

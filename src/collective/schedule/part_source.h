@@ -35,7 +35,8 @@ typedef struct {
     bool (*lies_in)(const void *owner, int32_t rank, int32_t buffer, tutti_slice *where);
     bool *sums_wrong; /* set to true if a rank ends with a sum that lacks a contribution, or holds one too many; may be
                        * NULL */
-    bool *races; /* set to true if two accesses race, to false if the check ends otherwise; may be NULL */
+    bool *races; /* set to true if two accesses race, or a read comes before what should be written for it; to false if
+                  * the check ends otherwise; may be NULL */
     const tutti_headway *headway; /* called now and then while the check runs, without counts; NULL = none */
 } tutti_part_source;
 

@@ -192,7 +192,7 @@ static void no_mistake_is_proved_that_the_whole_refuses(void **state)
         }
     print_message("%d mutants are wrong, %d of these by a class; %d are right all the same, %d of these by classes\n",
                   nwrong, nrefuted, nright, nboth);
-    assert_true(nrefuted > nwrong / 8);
+    assert_true(nrefuted > nwrong / 5);
     assert_true(nwrong > nmutants * NPLANS / 4 && nright > nmutants * NPLANS / 20 && nboth > nright / 2);
 }
 
@@ -219,8 +219,8 @@ static void a_wrong_sum_of_many_ranks_is_refused_by_its_class(void **state)
     destroy(&w);
 }
 
-/* Four ways in which rank 0 races on a bucket. */
-enum { UPDATES_TOO_EARLY, TELLS_TOO_EARLY, STARTS_TOO_EARLY, READS_TOO_EARLY, NRACES };
+/* Four ways in which rank 0 races on a bucket, and one on control numbers. */
+enum { UPDATES_TOO_EARLY, TELLS_TOO_EARLY, STARTS_TOO_EARLY, READS_TOO_EARLY, COUNTS_TOO_EARLY, NRACES };
 
 static void make_race(const tutti_plan *p, int race, int bucket)
 {
@@ -229,11 +229,13 @@ static void make_race(const tutti_plan *p, int race, int bucket)
     const int update = find_on_bucket(step, TUTTI_DO_APPLY, bucket);
     const int start = find_action(step, TUTTI_DO_START, sums, NULL);
     const int read = find_action(step, TUTTI_DO_WAIT, weights, NULL);
+    const int count = find_action(step, TUTTI_DO_START, find_exchange(p, "control numbers"), NULL);
     int kernel = read;
     switch (race) {
     case UPDATES_TOO_EARLY: move_action(step, update, find_action(step, TUTTI_DO_WAIT, sums, NULL)); break;
     case TELLS_TOO_EARLY: move_action(step, find_action(step, TUTTI_DO_TELL, weights, NULL), update); break;
     case STARTS_TOO_EARLY: move_action(step, start, start - 1); break;
+    case COUNTS_TOO_EARLY: move_action(step, count, count - 1); break;
     default:
         while (step->actions[kernel].kind != TUTTI_DO_KERNEL) kernel++;
         move_action(step, read, kernel);
@@ -273,6 +275,8 @@ static void a_race_is_refused_by_its_class_as_the_whole_refuses_it(void **state)
                 assert_int_equal(tutti_plan_check(w.plan, &err), TUTTI_ERR_FAILED);
                 const char *from = strstr(whole.text, "race on rank 0's "), *to = strstr(whole.text, ", elements ");
                 snprintf(exchanged, sizeof exchanged, " of bucket %d number 0, its step ", bucket);
+                if (race == COUNTS_TOO_EARLY)
+                    snprintf(exchanged, sizeof exchanged, " of control numbers number 0, its step ");
                 assert_true(from && to);
                 if (strncmp(err.text, whole.text, (size_t)(to - whole.text)) != 0 || !strstr(err.text, exchanged) ||
                     !strstr(err.text, " is not ordered after ") || !strstr(err.text, ", action "))

@@ -435,19 +435,24 @@ static bool is_proved(const tutti_proved_keys *proved, uint64_t key)
     return false;
 }
 
+/* A class that is neither proved nor refused leaves the plan to the proof of the whole, unless a later class is
+ * refused. */
 static bool prove_classes(const tutti_alikes *a, tutti_proved_keys *proved)
 {
+    bool all = true;
     for (int i = 0; i < a->nclasses; i++) {
         if (is_proved(proved, a->classes[i].key)) continue;
         if (!tutti_alike_prove(a, &a->classes[i])) {
             proved->is_refuted = proved->err && (tutti_alike_refute(a, &a->classes[i], proved->err) ||
                                                  tutti_alike_find_race(a, &a->classes[i], proved->err));
-            return false;
+            if (proved->is_refuted || !proved->err) return false;
+            all = false;
+            continue;
         }
         proved->keys = tutti_grow(proved->keys, proved->nkeys, &proved->capacity, sizeof *proved->keys);
         proved->keys[proved->nkeys++] = a->classes[i].key;
     }
-    return true;
+    return all;
 }
 
 bool tutti_composition_prove_alike(const tutti_composition *c, tutti_proved_keys *proved)

@@ -97,6 +97,15 @@ static void end_meetings(meetings *m, int nranks)
     tutti_arena_release(&m->arena);
 }
 
+/* Moves a zone of numbers, and its class, to the stretch of the index space that the whole has for them. */
+static void place_numbers(const tutti_alikes *a, const tutti_zone *z, tutti_composition *own, tutti_stretch *class)
+{
+    int m = 0;
+    if (!z->window) return;
+    while (a->window[m] != z->window) m++;
+    *class = own->zone = tutti_composition_stretch(a->c, m, z->first, z->last - z->first);
+}
+
 bool tutti_alike_find_race(const tutti_alikes *a, const tutti_alike *k, tutti_failure *err)
 {
     const tutti_zone *z = &a->zones[k->zone];
@@ -106,12 +115,13 @@ bool tutti_alike_find_race(const tutti_alikes *a, const tutti_alike *k, tutti_fa
     tutti_composition own;
     tutti_failure words = {0};
     tutti_refutation result = {.class = {k->first, k->last}};
-    if (z->window || (z->shared && !is_whole)) return false;
+    if (z->shared && !is_whole) return false;
     begin_meetings(&m, a, k);
     tutti_alike_compose(&m.alikes, k, &plan, &own);
+    place_numbers(a, z, &own, &result.class);
     own.refutation = &result;
     result.leaves_others = true;
-    if (!z->shared) result.owed = tutti_alike_parts(z, k);
+    if (!z->shared && !z->window) result.owed = tutti_alike_parts(z, k);
     own.owes_nothing = true;
     const bool found = tutti_composition_check(&own, &words) && result.races && !result.misses;
     tutti_arena_release(&own.arena);
