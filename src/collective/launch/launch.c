@@ -190,14 +190,19 @@ static void kill_all(tutti_launcher *l)
     tutti_launch_send_all(l, SIGKILL);
 }
 
+void tutti_launch_hear_zero(tutti_launcher *l)
+{
+    char word;
+    while (read(l->from_zero[0], &word, 1) == 1) l->bears = true;
+}
+
 /* Returns true if the end of the rank does not fail the run: rank 0 has said that it goes on without the others, and
  * has not failed itself. The other ranks then end as rank 0 does, or disturb no rank. The exit codes for wrong usage
  * and wrong data fail the run all the same, because their cause has ended all ranks. */
 static bool is_borne(tutti_launcher *l, int rank)
 {
     const int code = l->ranks[rank].code;
-    char word;
-    while (read(l->from_zero[0], &word, 1) == 1) l->bears = true;
+    tutti_launch_hear_zero(l);
     const bool zero_failed = l->base == 0 && l->ends[0].order;
     return l->bears && l->base + rank > 0 && !zero_failed && code != TUTTI_ERR_USAGE && code != TUTTI_ERR_DATA;
 }

@@ -65,6 +65,8 @@ typedef struct {
 tutti_status tutti_launch_listen(tutti_launcher *l, tutti_failure *err);
 tutti_status tutti_launch_start_rank(tutti_launcher *l, int rank, tutti_failure *err);
 void tutti_launch_send_all(tutti_launcher *l, int signal);
+/* Sets l->bears if rank 0 is here and has said that it goes on without the others. */
+void tutti_launch_hear_zero(tutti_launcher *l);
 
 /* ---- launch_epochs.c; without replacements these do nothing ---- */
 

@@ -80,6 +80,8 @@ static void take_place(tutti_launcher *l, const tutti_launch_order *o)
     e->lost = o->lost;
     e->lost_ns = o->lost_ns;
     e->broken = e->saving = false;
+    tutti_launch_hear_zero(l); /* what rank 0 of the epoch before has said */
+    l->bears = false;
     e->blamed_at = 0;
     for (int r = 0; r < l->nranks; r++) l->ends[r] = (tutti_rank_end){0};
 }
@@ -112,10 +114,11 @@ static void follow_end(tutti_launcher *l, const tutti_launch_order *o)
 
 bool tutti_told_advance(tutti_launcher *l, tutti_failure *err)
 {
+    if (l->base == 0) tutti_launch_hear_zero(l);
     const tutti_launch_facts facts = facts_of(l);
     tutti_launch_order o = {.kind = TUTTI_ORDER_WAIT, .listener = -1, .lost = -1};
     l->options->decide(l->options->decide_arg, &facts, &o);
-    l->bears |= o.bears && l->base > 0;
+    if (l->base > 0) l->bears = o.bears;
     switch (o.kind) {
     case TUTTI_ORDER_BREAK: follow_break(l, &o); break;
     case TUTTI_ORDER_SAVE: follow_save(l, &o); break;
