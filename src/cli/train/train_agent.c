@@ -10,6 +10,7 @@
 #include "../../base/arena.h"
 #include "../../base/clock.h"
 #include "../../base/file.h"
+#include "../../base/hash.h"
 #include "../../collective/agents/agents.h"
 #include "../../collective/launch/address.h"
 #include "../../collective/launch/link.h"
@@ -221,6 +222,9 @@ int tutti_train_agent(const tutti_flags *f, const tutti_group_config *config, ch
     if (!st) {
         c.known = tutti_alloc(sizeof *c.known * (size_t)(o.max + 1));
         memset(c.known, 0, sizeof *c.known * (size_t)(o.max + 1));
+        char *text = tutti_job_print(job);
+        o.job = tutti_hash(text, strlen(text));
+        free(text);
         o.deadline_s = config->has_deadline ? config->deadline_s : job->exchange.deadline_s;
         snprintf(m.lock, sizeof m.lock, "%.4000s/leader", dir);
         code = launch(f, job, &o, argv);

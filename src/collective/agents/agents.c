@@ -68,6 +68,7 @@ tutti_status tutti_agents_read_text(const char *text, char address[TUTTI_AGENTS_
 void tutti_agents_greet(tutti_agents *a, tutti_agent_talk *t)
 {
     tutti_agent_message hello = {.kind = TUTTI_AGENT_HELLO,
+                                 .job = a->options.job,
                                  .id = a->id,
                                  .port = a->port,
                                  .nlocal = a->options.nlocal,

@@ -29,6 +29,7 @@ typedef struct {
     const char *address; /* leader: where to listen, "" = on all interfaces; others: where the leader listens */
     int port;            /* ... and the port; leader: 0 = any */
     uint64_t cookie;     /* number of the run: agents with another one are refused */
+    uint64_t job;        /* hash of the job's text: agents with another one are refused */
     int nlocal;          /* the most ranks that this host starts, at least 1 */
     int min, max;        /* the numbers of ranks of the group with which the run may go on, and that it takes */
     int max_restarts;    /* number of times that ranks or hosts may be lost */

@@ -21,6 +21,7 @@ typedef enum {
 /* All messages have this form; agents have the same build, so fields need no byte order of their own. */
 typedef struct {
     uint64_t cookie, build;            /* of the run and of the program; another value ends the connection */
+    uint64_t job;                      /* HELLO: hash of the job's text */
     uint32_t kind, size;               /* size: of this struct */
     int64_t id;                        /* HELLO, HOST: number of the agent, different for each */
     char address[TUTTI_AGENT_ADDRESS]; /* HOST: where the agent listens */
@@ -53,8 +54,11 @@ bool tutti_agent_connect(const char *address, int port, double limit_s, tutti_ag
 bool tutti_agent_accept(const tutti_agents *a, tutti_agent_talk *out, char address[TUTTI_AGENT_ADDRESS]);
 /* Sends a message; closes the connection if it does not go. */
 void tutti_agent_send(const tutti_agents *a, tutti_agent_talk *t, tutti_agent_message *m);
-/* Receives without waiting. Returns 1: a message is in t->in.message; 0: none; -1: the connection has ended. */
+/* Receives without waiting. Returns 1: a message is in t->in.message; 0: none; -1: the connection has ended, also
+ * because the message was of another run or program. */
 int tutti_agent_receive(const tutti_agents *a, tutti_agent_talk *t);
+/* Answers the message in t->in.message that its sender must end, and why, and ends the connection. */
+void tutti_agent_refuse(const tutti_agents *a, tutti_agent_talk *t, const char *why);
 void tutti_agent_hang_up(tutti_agent_talk *t);
 
 /* ---- the agents ---- */

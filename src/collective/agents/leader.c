@@ -98,6 +98,10 @@ static void welcome(tutti_agents *a, int caller)
         tutti_agent_hang_up(&a->callers[caller]);
         return;
     }
+    if (m->job != a->options.job) {
+        tutti_agent_refuse(a, &a->callers[caller], "its job is another one");
+        return;
+    }
     tutti_agent_host *h = add_host(a, m->id);
     h->port = m->port;
     h->nlocal = m->nlocal;

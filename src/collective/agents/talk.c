@@ -108,14 +108,34 @@ void tutti_agent_hang_up(tutti_agent_talk *t)
     t->nread = 0;
 }
 
-void tutti_agent_send(const tutti_agents *a, tutti_agent_talk *t, tutti_agent_message *m)
+static void put(tutti_agent_talk *t, const tutti_agent_message *m)
 {
     if (t->fd < 0) return;
+    /* The other side reads all the time; if its buffer is full, it stands still and counts as lost. */
+    if (send(t->fd, m, sizeof *m, MSG_NOSIGNAL) != (ssize_t)sizeof *m) tutti_agent_hang_up(t);
+}
+
+void tutti_agent_send(const tutti_agents *a, tutti_agent_talk *t, tutti_agent_message *m)
+{
     m->cookie = a->options.cookie;
     m->build = tutti_build_id();
     m->size = sizeof *m;
-    /* The other side reads all the time; if its buffer is full, it stands still and counts as lost. */
-    if (send(t->fd, m, sizeof *m, MSG_NOSIGNAL) != (ssize_t)sizeof *m) tutti_agent_hang_up(t);
+    put(t, m);
+}
+
+void tutti_agent_refuse(const tutti_agents *a, tutti_agent_talk *t, const char *why)
+{
+    const tutti_agent_message *from = &t->in.message;
+    tutti_agent_message m = {.cookie = from->cookie, /* its sender hears no other */
+                             .build = from->build,
+                             .kind = TUTTI_AGENT_ORDER,
+                             .size = sizeof m,
+                             .left = a->left,
+                             .since_s = -1,
+                             .order = {.kind = TUTTI_ORDER_END, .code = TUTTI_ERR_RENDEZVOUS, .listener = -1}};
+    snprintf(m.words, sizeof m.words, "the leading agent refuses this agent: %s", why);
+    put(t, &m);
+    tutti_agent_hang_up(t);
 }
 
 int tutti_agent_receive(const tutti_agents *a, tutti_agent_talk *t)
@@ -135,6 +155,9 @@ int tutti_agent_receive(const tutti_agents *a, tutti_agent_talk *t)
     tutti_agent_message *m = &t->in.message;
     m->address[sizeof m->address - 1] = m->words[sizeof m->words - 1] = '\0';
     if (m->cookie == a->options.cookie && m->build == tutti_build_id() && m->size == sizeof *m) return 1;
-    tutti_agent_hang_up(t); /* another run, another program, or no agent at all */
+    if (m->kind == TUTTI_AGENT_HELLO && m->build == tutti_build_id() && m->size == sizeof *m)
+        tutti_agent_refuse(a, t, "it belongs to another run");
+    else
+        tutti_agent_hang_up(t); /* another program, or no agent at all */
     return -1;
 }
