@@ -34,8 +34,8 @@ void tutti_agents_join_text(const tutti_agents *a, char out[TUTTI_AGENTS_TEXT])
 {
     char own[TUTTI_REACH_TEXT];
     const char *address = a->options.address;
-    for (int i = 0; i < a->nhosts; i++) /* as the others see it, if they do */
-        if (a->table[i].id == a->id && !a->options.leads) address = a->table[i].address;
+    for (int i = 0; i < a->newest.n; i++) /* as the others see it, if they do */
+        if (a->newest.entry[i].id == a->id && !a->options.leads) address = a->newest.entry[i].address;
     if (!*address) {
         tutti_reach_own(own);
         own[strcspn(own, ",")] = '\0';
@@ -123,7 +123,10 @@ tutti_status tutti_agents_open(const tutti_agents_options *options, tutti_agents
     *out = a;
     (void)signal(SIGIO, ignore); /* until the launcher blocks it and waits for it, it would end this process */
     tutti_status st = tutti_agent_listen(a, err);
-    if (!st && options->leads) tutti_agents_begin_to_lead(a, false);
+    if (!st && options->leads) {
+        tutti_agents_begin_to_lead(a, false);
+        st = tutti_agents_check_lock(a, err);
+    }
     if (!st && !options->leads) st = reach_leader(a, err);
     if (!st) return TUTTI_OK;
     tutti_agents_close(a);
@@ -138,9 +141,9 @@ void tutti_agents_close(tutti_agents *a)
     for (int h = 0; h < a->nknown; h++) tutti_agent_hang_up(&a->hosts[h].talk);
     for (int c = 0; c < a->ncallers; c++) tutti_agent_hang_up(&a->callers[c]);
     for (int i = 0; i < a->nlisteners; i++) close(a->listeners[i]);
-    if (a->lock >= 0) close(a->lock);
+    tutti_agents_unlock(a);
     if (a->listener >= 0) close(a->listener);
-    free(a->hosts), free(a->callers), free(a->caller_address), free(a->table);
+    free(a->hosts), free(a->callers), free(a->caller_address), free(a->newest.entry), free(a->before.entry);
     free(a);
 }
 
@@ -162,18 +165,20 @@ static void report(tutti_agents *a, const tutti_launch_facts *facts)
     a->sent_at = now;
 }
 
-/* Takes over one host of the table; tables come whole, before the order that forms their epoch. */
+/* Takes over one host of a table; tables come in one piece, before the order that forms their epoch. */
 static void take_host(tutti_agents *a, const tutti_agent_message *m)
 {
     if (m->nhosts < 1 || m->nhosts > TUTTI_AGENTS_MOST || m->index < 0 || m->index >= m->nhosts) return;
-    if (m->epoch != a->epoch || m->nhosts != a->nhosts) {
-        free(a->table);
-        a->table = tutti_alloc(sizeof *a->table * (size_t)m->nhosts);
-        a->nhosts = m->nhosts;
+    if (m->index == 0 && m->is_before) tutti_agents_resize(&a->before, m->nhosts);
+    if (m->index == 0 && !m->is_before) {
+        tutti_agents_resize(&a->newest, m->nhosts);
+        a->is_whole = false;
         a->epoch = m->epoch;
         a->candidate = 0;
     }
-    tutti_agent_entry *e = &a->table[m->index];
+    tutti_agent_table *table = m->is_before ? &a->before : &a->newest;
+    if (m->index >= table->n) return;
+    tutti_agent_entry *e = &table->entry[m->index];
     *e = (tutti_agent_entry){.id = m->id, .port = m->port};
     /* the leader knows no address of its own that others could use */
     snprintf(e->address, sizeof e->address, "%.63s", m->index ? m->address : a->leader_address);
@@ -186,6 +191,7 @@ static void take_order(tutti_agents *a, const tutti_agent_message *m)
     a->last.address = a->leader_address;
     a->last.listener = -1;
     a->left = m->left;
+    a->is_whole |= m->is_whole && m->epoch == a->epoch;
     if (m->order.kind == TUTTI_ORDER_NEXT) a->world = m->order.world;
     if (is_new) a->last_lost_ns = m->since_s < 0 ? 0 : tutti_clock_ns() - (int64_t)(m->since_s * 1e9);
     a->last.lost_ns = a->last_lost_ns;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* agents_impl.h: shared by the files of the agents: talk.c (messages), agents.c (follows the leader), takeover.c (finds
- * another leader) and leader.c. Threads: owner. */
+ * another leader), leader.c and leader_form.c (lead), and sides.c (which side of a broken network goes on). Threads:
+ * owner. */
 #ifndef TUTTI_AGENTS_IMPL_H
 #define TUTTI_AGENTS_IMPL_H
 
@@ -28,6 +29,8 @@ typedef struct {
     int32_t port;                      /* HELLO, HOST: port of the agent; ORDER: port of rank 0 */
     int32_t nlocal;                    /* HELLO: the most ranks that it starts */
     int32_t index, nhosts;             /* HOST: place in the table, and its length */
+    int32_t is_before;                 /* HOST: 1 = of tutti_agents.before */
+    int32_t is_whole;                  /* ORDER: 1 = all hosts of the epoch have taken it */
     uint32_t epoch;                    /* the epoch that facts, table or order concern */
     int32_t left;                      /* HELLO, ORDER: losses that may still come */
     double since_s;                    /* ORDER NEXT: seconds since the loss; negative = there was none */
@@ -88,6 +91,11 @@ typedef struct {
     int port;
 } tutti_agent_entry;
 
+typedef struct {
+    tutti_agent_entry *entry; /* the leader first; heap */
+    int n;
+} tutti_agent_table;
+
 typedef enum { TUTTI_AGENT_FOLLOWS, TUTTI_AGENT_SEEKS, TUTTI_AGENT_LEADS } tutti_agent_role;
 
 struct tutti_agents {
@@ -96,9 +104,10 @@ struct tutti_agents {
     int64_t id;
     int listeners[TUTTI_ADDRESS_MOST_LISTENERS], nlisteners, port;
     uint32_t epoch;           /* the newest epoch that this agent knows */
-    tutti_agent_entry *table; /* hosts of that epoch, the leader first; heap */
-    int nhosts;
-    int left; /* losses that may still come */
+    tutti_agent_table newest; /* hosts of that epoch */
+    bool is_whole;            /* all of them have taken it */
+    tutti_agent_table before; /* hosts of the newest whole epoch before; 0 = there was none */
+    int left;                 /* losses that may still come */
 
     /* follows, seeks */
     tutti_agent_talk leader;
@@ -117,6 +126,7 @@ struct tutti_agents {
     char (*caller_address)[TUTTI_AGENT_ADDRESS];
     int ncallers;
     int lock;          /* the locked file; -1 = not held */
+    bool formed;       /* has formed the newest epoch */
     bool gathers;      /* has taken over, and waits for the other hosts of the last epoch */
     double began_at;   /* when this agent began to lead, or when the epoch broke */
     bool broken, hard; /* the current epoch is over; hard: its ranks are killed */
@@ -139,6 +149,28 @@ void tutti_agents_form(tutti_agents *a);
 /* Asks the ranks to save and end, if hosts are here with which the group can grow. */
 void tutti_agents_grow(tutti_agents *a);
 void tutti_agents_end(tutti_agents *a, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* ---- sides.c ---- */
+
+bool tutti_agents_has(const tutti_agent_table *table, int64_t id);
+int tutti_agents_count_here(const tutti_agents *a, const tutti_agent_table *table);
+void tutti_agents_resize(tutti_agent_table *table, int n);
+/* Makes room for a table of n hosts in a->newest. The one that was there becomes a->before if it was whole. */
+void tutti_agents_begin_table(tutti_agents *a, int n);
+/* Sets is_whole once all hosts of the newest epoch have taken it. */
+void tutti_agents_note_taken(tutti_agents *a);
+/* True if the hosts that are here may go on. */
+bool tutti_agents_suffice(const tutti_agents *a);
+/* Ends this side of a broken network. */
+void tutti_agents_end_side(tutti_agents *a);
+/* Takes the lock of the run's folder if it is free. */
+void tutti_agents_try_lock(tutti_agents *a);
+/* Fails with TUTTI_ERR_USAGE if another agent holds the lock. */
+tutti_status tutti_agents_check_lock(const tutti_agents *a, tutti_failure *err);
+/* Writes into the locked file how others join, and the newest epoch with its hosts. */
+void tutti_agents_record(const tutti_agents *a);
+void tutti_agents_unlock(tutti_agents *a);
+
 /* takeover.c: looks for the next leader. */
 void tutti_agents_seek(tutti_agents *a, const tutti_launch_facts *facts, tutti_launch_order *order);
 /* agents.c: tells the leader who this agent is. */

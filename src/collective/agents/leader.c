@@ -1,44 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* leader.c: what the leading agent does: it hears the others, sees which of them are lost, judges whether the epoch
  * goes on, and gives orders. leader_form.c decides on the next epoch. */
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include "../../base/arena.h"
 #include "../../base/clock.h"
 #include "agents_impl.h"
 
 static const double ALIVE_S = 0.3;
-
-/* The lock of the run's folder decides between two halves of a broken network. Its file says how others join. */
-static void try_lock(tutti_agents *a)
-{
-    char text[TUTTI_AGENTS_TEXT], line[TUTTI_AGENTS_TEXT + 1];
-    if (a->lock >= 0 || !a->options.lock_path) return;
-    const int fd = open(a->options.lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (fd < 0) return;
-    if (flock(fd, LOCK_EX | LOCK_NB)) {
-        close(fd);
-        return;
-    }
-    a->lock = fd;
-    tutti_agents_join_text(a, text);
-    const int n = snprintf(line, sizeof line, "%s\n", text);
-    /* a help for people: nothing depends on it */
-    if (ftruncate(fd, 0) || pwrite(fd, line, (size_t)n, 0) < 0) return;
-}
-
-static bool is_in_table(const tutti_agents *a, int64_t id)
-{
-    for (int i = 0; i < a->nhosts; i++)
-        if (a->table[i].id == id) return true;
-    return false;
-}
 
 static tutti_agent_host *add_host(tutti_agents *a, int64_t id)
 {
@@ -53,13 +25,14 @@ void tutti_agents_begin_to_lead(tutti_agents *a, bool took_over)
     a->role = TUTTI_AGENT_LEADS;
     a->began_at = tutti_clock_s();
     a->gathers = a->broken = a->hard = took_over;
+    if (took_over) a->epoch++; /* the lost leader may have used this number for an epoch that nobody here knows */
     a->lost_ns = took_over ? tutti_clock_ns() : 0;
     tutti_agent_host *own = add_host(a, a->id);
     own->is_here = true;
     own->in_epoch = took_over;
     own->port = a->port;
     own->nlocal = a->options.nlocal;
-    try_lock(a);
+    tutti_agents_try_lock(a);
     char text[TUTTI_AGENTS_TEXT];
     tutti_agents_join_text(a, text);
     if (took_over) tutti_agents_say(a, "this agent leads now; others join with --join %s", text);
@@ -106,7 +79,7 @@ static void welcome(tutti_agents *a, int caller)
     h->port = m->port;
     h->nlocal = m->nlocal;
     memcpy(h->address, a->caller_address[caller], sizeof h->address);
-    h->in_epoch = a->gathers && is_in_table(a, m->id);
+    h->in_epoch = a->gathers && tutti_agents_has(&a->newest, m->id);
     h->facts.epoch = m->epoch;
     if (a->gathers && m->epoch > a->epoch) a->epoch = m->epoch; /* numbers never come twice */
     if (a->gathers && m->left < a->left) a->left = m->left;
@@ -169,9 +142,10 @@ static void judge_host(tutti_agents *a, tutti_agent_host *h)
     const tutti_launch_facts *f = &h->facts;
     if (!h->in_epoch) return;
     if (f->code && !a->ending) tutti_agents_end(a, f->code, "%s", "");
-    if (h->is_lost && a->hosts[0].facts.bears)
+    if (h->is_lost && a->hosts[0].facts.bears && !a->broken) {
         h->in_epoch = false; /* rank 0 goes on without its workers */
-    else if (h->is_lost)
+        if (!tutti_agents_suffice(a)) tutti_agents_end_side(a);
+    } else if (h->is_lost)
         break_epoch(a, h->base, true);
     else if (f->epoch == a->epoch && f->broken)
         break_epoch(a, f->lost, false);
@@ -186,13 +160,19 @@ static bool all_idle(const tutti_agents *a)
     return true;
 }
 
+/* True if this host was told to form the newest epoch, and has not done so yet. */
+static bool is_to_take(const tutti_agents *a, const tutti_agent_host *h)
+{
+    return a->formed && h->in_epoch && !h->is_lost && h->facts.epoch != a->epoch;
+}
+
+/* True if each host has taken the newest epoch and its ranks have left it. Without the first condition, a leader that
+ * is cut off could use one number after another. */
 static bool all_left(const tutti_agents *a)
 {
     for (int i = 0; i < a->nknown; i++) {
         const tutti_agent_host *h = &a->hosts[i];
-        /* facts that are older than the order say nothing about the epoch that it began */
-        const bool has_left = h->facts.left && h->facts.epoch >= h->due;
-        if (h->in_epoch && !h->is_lost && !has_left) return false;
+        if (h->in_epoch && !h->is_lost && (!h->facts.left || is_to_take(a, h))) return false;
     }
     return true;
 }
@@ -200,6 +180,7 @@ static bool all_left(const tutti_agents *a)
 static void judge(tutti_agents *a)
 {
     for (int i = 0; i < a->nknown && !a->finishing; i++) judge_host(a, &a->hosts[i]);
+    tutti_agents_note_taken(a);
     a->finishing |= a->world && a->hosts[0].facts.epoch == a->epoch && a->hosts[0].facts.done;
     if (a->finishing && all_idle(a)) tutti_agents_end(a, TUTTI_OK, "%s", "");
     if (a->ending || a->finishing) return;
@@ -226,8 +207,8 @@ static tutti_launch_order order_for(const tutti_agents *a, const tutti_agent_hos
         o.kind = TUTTI_ORDER_END;
     else if (a->finishing)
         o.kind = TUTTI_ORDER_FINISH;
-    else if (h->in_epoch && h->facts.epoch < h->due)
-        o.kind = TUTTI_ORDER_NEXT; /* even if the epoch is broken by now: the host must not miss it */
+    else if (is_to_take(a, h))
+        o.kind = TUTTI_ORDER_NEXT;
     else if (a->broken && h->in_epoch)
         o.kind = TUTTI_ORDER_BREAK;
     else if (a->saving && h->in_epoch)
@@ -244,7 +225,11 @@ static tutti_launch_order order_for(const tutti_agents *a, const tutti_agent_hos
 static void send_order(tutti_agents *a, tutti_agent_host *h)
 {
     const double now = tutti_clock_s();
-    tutti_agent_message m = {.kind = TUTTI_AGENT_ORDER, .epoch = a->epoch, .left = a->left, .order = order_for(a, h)};
+    tutti_agent_message m = {.kind = TUTTI_AGENT_ORDER,
+                             .epoch = a->epoch,
+                             .left = a->left,
+                             .is_whole = a->is_whole,
+                             .order = order_for(a, h)};
     if (h->is_here || h->is_lost) return;
     if (m.order.kind == h->sent_kind && m.order.epoch == h->sent_epoch && now - h->sent_at < ALIVE_S) return;
     m.since_s = a->lost_ns ? 1e-9 * (double)(tutti_clock_ns() - a->lost_ns) : -1;
@@ -267,7 +252,7 @@ void tutti_agents_lead(tutti_agents *a, const tutti_launch_facts *facts, tutti_l
     hear_callers(a);
     for (int i = 0; i < a->nknown; i++) hear_host(a, &a->hosts[i]);
     forget(a);
-    try_lock(a);
+    tutti_agents_try_lock(a);
     judge(a);
     for (int i = 0; i < a->nknown; i++) send_order(a, &a->hosts[i]);
     *order = order_for(a, &a->hosts[0]);

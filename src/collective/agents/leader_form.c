@@ -19,26 +19,14 @@ static const double LATECOMER_S = 0.5;
 
 /* ---- who may go on ---- */
 
-static int count_here(const tutti_agents *a)
-{
-    int n = 0;
-    for (int t = 0; t < a->nhosts; t++)
-        for (int i = 0; i < a->nknown; i++) n += !a->hosts[i].is_lost && a->hosts[i].id == a->table[t].id;
-    return n;
-}
-
 /* True if this side of the network may form the next epoch. False: not yet, or the run has been ended. */
 static bool may_go_on(tutti_agents *a)
 {
-    const int n = a->nhosts, here = count_here(a);
     const double passed = tutti_clock_s() - a->began_at;
-    const bool suffice = 2 * here > n || (2 * here == n && a->lock >= 0);
     if (!a->epoch) return true;
-    if (suffice) return !a->gathers || here == n || passed > LATECOMER_S;
-    if (a->gathers && passed < a->options.deadline_s) return false;
-    tutti_agents_end(a, TUTTI_ERR_PEER, "%d of the %d hosts of the last group are on this side, %s: this side ends",
-                     here, n,
-                     2 * here == n ? "and another agent holds the lock of the run's folder" : "less than half");
+    if (tutti_agents_suffice(a))
+        return !a->gathers || tutti_agents_count_here(a, &a->newest) == a->newest.n || passed > LATECOMER_S;
+    if (!a->gathers || passed > a->options.deadline_s) tutti_agents_end_side(a);
     return false;
 }
 
@@ -109,31 +97,36 @@ static bool open_listener(tutti_agents *a)
     return true;
 }
 
-/* Makes the table of the epoch and sends it to all agents. */
-static void send_table(tutti_agents *a)
+/* Sends a table to all other agents. */
+static void send_table(tutti_agents *a, const tutti_agent_table *table, bool is_before)
 {
-    int n = 0;
-    for (int i = 0; i < a->nknown; i++) n += a->hosts[i].in_epoch;
-    free(a->table);
-    a->table = tutti_alloc(sizeof *a->table * (size_t)n);
-    a->nhosts = 0;
+    for (int t = 0; t < table->n; t++) {
+        const tutti_agent_entry *e = &table->entry[t];
+        tutti_agent_message m = {.kind = TUTTI_AGENT_HOST,
+                                 .id = e->id,
+                                 .port = e->port,
+                                 .index = t,
+                                 .nhosts = table->n,
+                                 .is_before = is_before,
+                                 .epoch = a->epoch};
+        memcpy(m.address, e->address, sizeof m.address);
+        for (int i = 0; i < a->nknown; i++)
+            if (!a->hosts[i].is_here) tutti_agent_send(a, &a->hosts[i].talk, &m);
+    }
+}
+
+/* Makes the table of the epoch. */
+static void make_table(tutti_agents *a)
+{
+    tutti_agents_begin_table(a, a->nknown);
+    tutti_agent_table *table = &a->newest;
+    table->n = 0;
     for (int i = 0; i < a->nknown; i++) {
         const tutti_agent_host *h = &a->hosts[i];
         if (!h->in_epoch) continue;
-        tutti_agent_entry *e = &a->table[a->nhosts++];
+        tutti_agent_entry *e = &table->entry[table->n++];
         *e = (tutti_agent_entry){.id = h->id, .port = h->port};
         memcpy(e->address, h->address, sizeof e->address);
-    }
-    for (int t = 0; t < n; t++) {
-        tutti_agent_message m = {.kind = TUTTI_AGENT_HOST,
-                                 .id = a->table[t].id,
-                                 .port = a->table[t].port,
-                                 .index = t,
-                                 .nhosts = n,
-                                 .epoch = a->epoch};
-        memcpy(m.address, a->table[t].address, sizeof m.address);
-        for (int i = 0; i < a->nknown; i++)
-            if (!a->hosts[i].is_here) tutti_agent_send(a, &a->hosts[i].talk, &m);
     }
 }
 
@@ -148,14 +141,17 @@ void tutti_agents_form(tutti_agents *a)
     }
     share_out(a, world);
     if (!open_listener(a)) return;
+    make_table(a);
     a->epoch++;
-    for (int i = 0; i < a->nknown; i++)
-        if (a->hosts[i].in_epoch) a->hosts[i].due = a->epoch;
-    send_table(a);
+    a->formed = true;
+    tutti_agents_record(a);
+    send_table(a, &a->before, true);
+    send_table(a, &a->newest, false);
     if (!a->broken) a->lost_ns = 0, a->lost = -1;
-    if (a->epoch > 1 || a->nhosts > 1)
+    if (a->epoch > 1 || a->newest.n > 1)
         tutti_agents_say(a, "group epoch %u: %d rank%s on %d host%s; %d replacement%s left", a->epoch, world,
-                         world == 1 ? "" : "s", a->nhosts, a->nhosts == 1 ? "" : "s", a->left, a->left == 1 ? "" : "s");
+                         world == 1 ? "" : "s", a->newest.n, a->newest.n == 1 ? "" : "s", a->left,
+                         a->left == 1 ? "" : "s");
     if (before && world < before)
         tutti_agents_say(a, "the run goes on with fewer ranks: %d before, %d now", before, world);
     a->broken = a->hard = a->saving = a->gathers = false;

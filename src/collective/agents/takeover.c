@@ -23,7 +23,7 @@ static void follow_candidate(tutti_agents *a, const char *address)
 
 static void give_up(tutti_agents *a, tutti_launch_order *order)
 {
-    a->last = (tutti_launch_order){.kind = TUTTI_ORDER_END, .code = TUTTI_ERR_PEER, .listener = -1};
+    a->last = (tutti_launch_order){.kind = TUTTI_ORDER_END, .code = TUTTI_ERR_PEER, .is_hard = true, .listener = -1};
     a->role = TUTTI_AGENT_FOLLOWS; /* of its own last order */
     *order = a->last;
 }
@@ -33,17 +33,19 @@ void tutti_agents_seek(tutti_agents *a, const tutti_launch_facts *facts, tutti_l
     (void)facts;
     *order = (tutti_launch_order){.kind = TUTTI_ORDER_WAIT, .listener = -1, .lost = -1};
     if (!a->epoch) { /* no table yet: nobody knows who the others are */
-        tutti_agents_say(a, "no group had formed yet, so nobody can lead: the run ends here");
+        tutti_agents_say(a,
+                         "no group had formed yet, so nobody can lead: the run ends here (the leading agent does not "
+                         "answer an agent of another build, either)");
         give_up(a, order);
         return;
     }
     if (!a->sought_at) a->sought_at = tutti_clock_s(), a->candidate++;
-    if (a->candidate >= a->nhosts) {
+    if (a->candidate >= a->newest.n) {
         tutti_agents_say(a, "this host is not in the last group, and no host of it leads: the run ends here");
         give_up(a, order);
         return;
     }
-    const tutti_agent_entry *e = &a->table[a->candidate];
+    const tutti_agent_entry *e = &a->newest.entry[a->candidate];
     bool refused = false;
     if (e->id == a->id) {
         tutti_agents_begin_to_lead(a, true);

@@ -41,7 +41,7 @@ typedef enum {
 /* What this host's launcher is to do. An order may be given again until the facts show its effect. */
 typedef struct {
     tutti_order_kind kind;
-    bool is_hard;        /* BREAK: ranks are killed, because they would not notice the loss by themselves */
+    bool is_hard;        /* BREAK, END: ranks are killed, because they would not notice the loss by themselves */
     bool bears;          /* rank 0 goes on without lost ranks; the end of another rank fails nothing */
     uint32_t epoch;      /* NEXT, BREAK, SAVE: the epoch that is formed, or that ends */
     int base, nranks;    /* NEXT: number in the group of this host's first rank; number of ranks of this host */

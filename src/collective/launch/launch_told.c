@@ -109,6 +109,7 @@ static void follow_end(tutti_launcher *l, const tutti_launch_order *o)
     l->epochs.told_end = true;
     l->epochs.told_code = o->code;
     tutti_epochs_give_up(l);
+    if (o->is_hard) kill_running(l);
     if (l->nrunning && l->kill_at == 0) l->kill_at = tutti_clock_s() + grace;
 }
 
