@@ -219,7 +219,7 @@ static void take(tutti_launcher *l, int rank, const tutti_link_message *m)
 static void release_held(tutti_launcher *l)
 {
     tutti_launch_epochs *e = &l->epochs;
-    if (!e->held) return;
+    if (!e->held || e->broken || e->saving || !l->nrunning) return;
     for (int r = 0; r < l->nranks; r++)
         if (l->ranks[r].runs && e->phase[r] != TUTTI_RANK_PLAYS) return;
     l->sent |= 1U << e->held;
@@ -258,7 +258,7 @@ bool tutti_epochs_hold(tutti_launcher *l, int signal)
     }
     if (!e->link || e->given_up || (e->epoch == 1 && !e->broken) || signal == SIGQUIT) return false;
     for (int r = 0; r < l->nranks; r++) all_play &= !l->ranks[r].runs || e->phase[r] == TUTTI_RANK_PLAYS;
-    if (!e->broken && all_play) return false;
+    if (!e->broken && !e->saving && all_play) return false; /* ranks that save have been asked once, and hear no more */
     e->held = e->held ? e->held : signal;
     return true;
 }
