@@ -140,10 +140,11 @@ static void break_epoch(tutti_agents *a, int lost, bool hard)
 static void judge_host(tutti_agents *a, tutti_agent_host *h)
 {
     const tutti_launch_facts *f = &h->facts;
+    if (h->is_here && f->code) tutti_agents_end(a, f->code, "%s", "");
     if (!h->in_epoch) return;
-    if (f->code && !a->ending) tutti_agents_end(a, f->code, "%s", "");
-    if (h->is_lost && a->hosts[0].facts.bears && !a->broken) {
-        h->in_epoch = false; /* rank 0 goes on without its workers */
+    if (f->code && h->nranks) tutti_agents_end(a, f->code, "%s", "");
+    if (h->is_lost && !a->broken && (a->hosts[0].facts.bears || !h->nranks)) {
+        h->in_epoch = false; /* rank 0 goes on without its workers, and all do without a host that has no rank */
         if (!tutti_agents_suffice(a)) tutti_agents_end_side(a);
     } else if (h->is_lost)
         break_epoch(a, h->base, true);
@@ -205,6 +206,8 @@ static tutti_launch_order order_for(const tutti_agents *a, const tutti_agent_hos
                             .code = a->code};
     if (a->ending)
         o.kind = TUTTI_ORDER_END;
+    else if (h->facts.code && !h->is_here) /* a host without ranks was asked to end */
+        o.kind = TUTTI_ORDER_END, o.code = h->facts.code;
     else if (a->finishing)
         o.kind = TUTTI_ORDER_FINISH;
     else if (is_to_take(a, h))
