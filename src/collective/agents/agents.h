@@ -47,8 +47,8 @@ typedef struct {
 typedef struct tutti_agents tutti_agents;
 
 /* Begins to listen, and for agents that do not lead, reaches the leader within the deadline. Texts of options must stay
- * until tutti_agents_close. TUTTI_ERR_RENDEZVOUS: cannot listen, or the leader is not reached. TUTTI_ERR_USAGE: leads, but
- * another agent holds the lock. */
+ * until tutti_agents_close. TUTTI_ERR_RENDEZVOUS: cannot listen, or the leader is not reached. TUTTI_ERR_USAGE: another
+ * agent leads a run in the folder of lock_path. */
 tutti_status tutti_agents_open(const tutti_agents_options *options, tutti_agents **out, tutti_failure *err);
 /* The function for tutti_launch_options.decide; agents: a tutti_agents. */
 void tutti_agents_decide(void *agents, const tutti_launch_facts *facts, tutti_launch_order *order);

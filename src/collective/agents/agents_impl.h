@@ -116,7 +116,7 @@ struct tutti_agents {
     tutti_launch_facts sent; /* the facts of the last report */
     tutti_launch_order last; /* the leader's last order */
     int64_t last_lost_ns;
-    int candidate;    /* seeks: place in the table of the host that is asked to lead */
+    int candidate;    /* place in the table of the host that was last asked to lead; 0 = none was in this epoch */
     double sought_at; /* seeks: since when this candidate is tried; 0 = it is not yet */
 
     /* leads */

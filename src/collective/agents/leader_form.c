@@ -24,8 +24,10 @@ static bool may_go_on(tutti_agents *a)
 {
     const double passed = tutti_clock_s() - a->began_at;
     if (!a->epoch) return true;
+    /* hosts before this one in the table would lead; it is known that they do not */
+    const int awaited = a->newest.n - a->candidate;
     if (tutti_agents_suffice(a))
-        return !a->gathers || tutti_agents_count_here(a, &a->newest) == a->newest.n || passed > LATECOMER_S;
+        return !a->gathers || tutti_agents_count_here(a, &a->newest) >= awaited || passed > LATECOMER_S;
     if (!a->gathers || passed > a->options.deadline_s) tutti_agents_end_side(a);
     return false;
 }

@@ -87,8 +87,8 @@ void tutti_agents_end_side(tutti_agents *a)
 
 /* ---- the lock ---- */
 
-/* Reads the second line of the file, "epoch 7: 1f 2e 3d". Returns the epoch, 0 = there is none; *has_this: this agent is
- * among its hosts. */
+/* Reads the second line of the file, "epoch 7: 1f 2e 3d". Returns the epoch, 0 = there is none; *has_this: this agent
+ * is among its hosts. */
 static uint32_t read_record(const tutti_agents *a, FILE *f, bool *has_this)
 {
     char line[TUTTI_AGENTS_TEXT];
