@@ -76,7 +76,6 @@ typedef struct {
     bool is_lost;          /* its connection has ended, or it was silent for too long */
     bool in_epoch;         /* it belongs to the current epoch */
     int base, nranks;      /* its ranks in the current epoch */
-    uint32_t due;          /* the newest epoch that this leader has ordered it to form; 0 = none */
     double heard_at;
     tutti_launch_facts facts;
     tutti_order_kind sent_kind; /* the last order that was sent to it, its epoch, and when */
