@@ -14,7 +14,8 @@
 #include "../launch/reach.h"
 #include "agents_impl.h"
 
-/* ALIVE_S: how often an agent gives a sign of life. ATTEMPT_S: how long one attempt to connect may take. */
+/* Seconds. ALIVE_S: between two signs of life of an agent. ATTEMPT_S: the most for one attempt to connect. PAUSE_S:
+ * between two attempts. */
 static const double ALIVE_S = 0.3, ATTEMPT_S = 0.5, PAUSE_S = 0.1;
 
 void tutti_agents_say(const tutti_agents *a, const char *format, ...)
@@ -97,13 +98,13 @@ static tutti_status reach_leader(tutti_agents *a, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* The number must differ from that of each other agent of the run; they may run on one machine or on several. */
+/* Makes the number of this agent. No other agent of the run may have the same, on this machine or on another. */
 static int64_t make_id(void)
 {
     return (int64_t)((uint64_t)tutti_clock_ns() << 20 ^ (uint64_t)getpid());
 }
 
-/* SIG_IGN would drop signals that the launcher waits for. */
+/* A handler that does nothing: SIG_IGN would drop SIGIO, for which the launcher waits. */
 static void ignore(int signal_number)
 {
     (void)signal_number;
@@ -121,7 +122,8 @@ tutti_status tutti_agents_open(const tutti_agents_options *options, tutti_agents
                         .lost = -1,
                         .listener = -1};
     *out = a;
-    (void)signal(SIGIO, ignore); /* until the launcher blocks it and waits for it, it would end this process */
+    (void)signal(SIGIO, ignore); /* without a handler, SIGIO would end this process until the launcher blocks the
+                                  * signal */
     tutti_status st = tutti_agent_listen(a, err);
     if (!st && options->leads) {
         tutti_agents_begin_to_lead(a, false);
@@ -180,7 +182,7 @@ static void take_host(tutti_agents *a, const tutti_agent_message *m)
     if (m->index >= table->n) return;
     tutti_agent_entry *e = &table->entry[m->index];
     *e = (tutti_agent_entry){.id = m->id, .port = m->port};
-    /* the leader knows no address of its own that others could use */
+    /* entry 0 is the leader, which does not know the address at which others reach it */
     snprintf(e->address, sizeof e->address, "%.63s", m->index ? m->address : a->leader_address);
 }
 
@@ -218,7 +220,7 @@ static void follow(tutti_agents *a, const tutti_launch_facts *facts, tutti_launc
     if (a->leader.fd >= 0 && !is_silent) return;
     tutti_agent_hang_up(&a->leader);
     tutti_agents_say(a, "the leading agent (host %s) %s", a->leader_address, is_silent ? "is silent" : "was lost");
-    if (a->last.kind == TUTTI_ORDER_FINISH) { /* the result is there */
+    if (a->last.kind == TUTTI_ORDER_FINISH) { /* rank 0 has finished the run: no leader is needed any more */
         a->last = (tutti_launch_order){.kind = TUTTI_ORDER_END, .listener = -1};
         *order = a->last;
         return;

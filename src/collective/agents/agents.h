@@ -5,7 +5,7 @@
  * One agent leads. The others report to it what their ranks do, and follow its orders. Agents carry no tensor. The
  * leader numbers the ranks: its own host comes first, then the others in the order in which they joined.
  *
- *   a rank was lost        all ranks leave the epoch; its agent starts a new process for it
+ *   a rank was lost        all ranks leave the epoch; the lost rank's agent starts a new process for it
  *   a host was lost        the group goes on with fewer ranks, or waits for another agent if they are too few
  *   another agent joins    ranks save the step and end; the group goes on with more ranks
  *   the leader was lost    the next host in the leader's last table leads
@@ -31,17 +31,19 @@ typedef struct {
     uint64_t cookie;     /* number of the run: agents with another one are refused */
     uint64_t job;        /* hash of the job's text: agents with another one are refused */
     int nlocal;          /* the most ranks that this host starts, at least 1 */
-    int min, max;        /* the numbers of ranks of the group with which the run may go on, and that it takes */
-    int max_restarts;    /* number of times that ranks or hosts may be lost */
-    /* seconds of silence after which an agent counts as lost, and of each wait for agents that have not come */
+    int min, max;        /* the fewest ranks with which the run may go on; the most ranks that it may have */
+    int max_restarts;    /* number of losses of ranks or hosts after which the run may still go on */
+    /* seconds of silence after which an agent counts as lost; also the most seconds of a wait for agents that have not
+     * come */
     double deadline_s;
     const char *lock_path; /* a file in the run's folder, which the leader locks and puts its join text into; NULL =
                             * no lock */
     int listener;          /* leader: a socket that listens already, which the agents close; -1 = open one */
     /* True if the job can run with this number of ranks. */
     bool (*permits)(void *arg, int nranks);
-    void (*tell)(void *arg, const char *words); /* gets a line about each change; NULL = nobody does */
-    void *arg;                                  /* of permits and tell */
+    void (*tell)(void *arg, const char *words); /* gets one line of text about each change of the group; NULL = no
+                                                 * function does */
+    void *arg;                                  /* first argument of permits and of tell */
 } tutti_agents_options;
 
 typedef struct tutti_agents tutti_agents;
@@ -52,10 +54,11 @@ typedef struct tutti_agents tutti_agents;
 tutti_status tutti_agents_open(const tutti_agents_options *options, tutti_agents **out, tutti_failure *err);
 /* The function for tutti_launch_options.decide; agents: a tutti_agents. */
 void tutti_agents_decide(void *agents, const tutti_launch_facts *facts, tutti_launch_order *order);
-/* Writes how another agent joins this one while it leads: "10.0.0.7:29500/1f2e3d". */
+/* Writes the value of --join by which other agents join this one while this one leads: "10.0.0.7:29500/1f2e3d". */
 enum { TUTTI_AGENTS_TEXT = 320 };
 void tutti_agents_join_text(const tutti_agents *a, char out[TUTTI_AGENTS_TEXT]);
-/* Reads such a text into address (of TUTTI_AGENTS_TEXT bytes), port and cookie. TUTTI_ERR_USAGE: it is none. */
+/* Reads such a text into address (of TUTTI_AGENTS_TEXT bytes), port and cookie. TUTTI_ERR_USAGE: the text has another
+ * form. */
 tutti_status tutti_agents_read_text(const char *text, char address[TUTTI_AGENTS_TEXT], int *port, uint64_t *cookie,
                                     tutti_failure *err);
 void tutti_agents_close(tutti_agents *a); /* NULL is accepted */

@@ -13,10 +13,12 @@ enum { TUTTI_AGENT_ADDRESS = 64, TUTTI_AGENT_WORDS = 160, TUTTI_AGENTS_MOST = 40
 /* ---- messages ---- */
 
 typedef enum {
-    TUTTI_AGENT_HELLO = 1, /* member: who it is; the first message of a connection */
-    TUTTI_AGENT_REPORT,    /* member: its facts; repeated as a sign of life */
-    TUTTI_AGENT_HOST,      /* leader: a host of the epoch that the next order forms; nhosts of them come */
-    TUTTI_AGENT_ORDER,     /* leader: what to do; repeated as a sign of life */
+    TUTTI_AGENT_HELLO = 1, /* from a member (an agent that does not lead): who it is; the first message of a
+                            * connection */
+    TUTTI_AGENT_REPORT,    /* from a member: what its ranks do; repeated as a sign of life */
+    TUTTI_AGENT_HOST,      /* from the leader: one host of the epoch that the next order begins; one message for each
+                            * of nhosts hosts */
+    TUTTI_AGENT_ORDER,     /* from the leader: what the member is to do; repeated as a sign of life */
 } tutti_agent_kind;
 
 /* All messages have this form; agents have the same build, so fields need no byte order of their own. */
@@ -25,18 +27,18 @@ typedef struct {
     uint64_t job;                      /* HELLO: hash of the job's text */
     uint32_t kind, size;               /* size: of this struct */
     int64_t id;                        /* HELLO, HOST: number of the agent, different for each */
-    char address[TUTTI_AGENT_ADDRESS]; /* HOST: where the agent listens */
+    char address[TUTTI_AGENT_ADDRESS]; /* HOST: address at which the agent listens */
     int32_t port;                      /* HELLO, HOST: port of the agent; ORDER: port of rank 0 */
     int32_t nlocal;                    /* HELLO: the most ranks that it starts */
     int32_t index, nhosts;             /* HOST: place in the table, and its length */
     int32_t is_before;                 /* HOST: 1 = of tutti_agents.before */
     int32_t is_whole;                  /* ORDER: 1 = all hosts of the epoch have taken it */
     uint32_t epoch;                    /* the epoch that facts, table or order concern */
-    int32_t left;                      /* HELLO, ORDER: losses that may still come */
+    int32_t left;                      /* HELLO, ORDER: losses after which the run may still go on */
     double since_s;                    /* ORDER NEXT: seconds since the loss; negative = there was none */
     tutti_launch_facts facts;          /* REPORT */
-    tutti_launch_order order;          /* ORDER; its pointer and descriptors mean nothing here */
-    char words[TUTTI_AGENT_WORDS];     /* ORDER END: why */
+    tutti_launch_order order;          /* ORDER: the order; its pointer and descriptors mean nothing to the receiver */
+    char words[TUTTI_AGENT_WORDS];     /* ORDER END: why the run ends */
 } tutti_agent_message;
 
 /* A connection to another agent. */
@@ -51,11 +53,11 @@ typedef struct {
 
 /* Opens the sockets on which this agent listens, without waiting in accept. */
 tutti_status tutti_agent_listen(tutti_agents *a, tutti_failure *err);
-/* Connects within limit_s. False: not reached; *refused: nobody listens there. */
+/* Connects within limit_s. False: no connection was made; *refused: no process listens there. */
 bool tutti_agent_connect(const char *address, int port, double limit_s, tutti_agent_talk *out, bool *refused);
-/* Accepts a connection if one waits; false: none does. address: where it comes from. */
+/* Accepts a connection if one waits; false: none does. address: gets the caller's address. */
 bool tutti_agent_accept(const tutti_agents *a, tutti_agent_talk *out, char address[TUTTI_AGENT_ADDRESS]);
-/* Sends a message; closes the connection if it does not go. */
+/* Sends a message; closes the connection if sending fails. */
 void tutti_agent_send(const tutti_agents *a, tutti_agent_talk *t, tutti_agent_message *m);
 /* Receives without waiting. Returns 1: a message is in t->in.message; 0: none; -1: the connection has ended, also
  * because the message was of another run or program. */
@@ -78,12 +80,12 @@ typedef struct {
     int base, nranks;      /* its ranks in the current epoch */
     double heard_at;
     tutti_launch_facts facts;
-    tutti_order_kind sent_kind; /* the last order that was sent to it, its epoch, and when */
+    tutti_order_kind sent_kind; /* the last order that was sent to the host: its kind, epoch and time */
     uint32_t sent_epoch;
     double sent_at;
 } tutti_agent_host;
 
-/* A host in the table of the last epoch, which every agent has. */
+/* A row of the table of hosts of the last epoch; every agent has a copy of the table. */
 typedef struct {
     int64_t id;
     char address[TUTTI_AGENT_ADDRESS];
@@ -108,9 +110,9 @@ struct tutti_agents {
     tutti_agent_table before; /* hosts of the newest whole epoch before; 0 = there was none */
     int left;                 /* losses that may still come */
 
-    /* follows, seeks */
+    /* fields of an agent that follows a leader or seeks one */
     tutti_agent_talk leader;
-    char leader_address[TUTTI_ADDRESS_HOST]; /* as this host reaches it */
+    char leader_address[TUTTI_ADDRESS_HOST]; /* the address at which this host reaches the leader */
     double heard_at, sent_at;
     tutti_launch_facts sent; /* the facts of the last report */
     tutti_launch_order last; /* the leader's last order */
@@ -118,10 +120,10 @@ struct tutti_agents {
     int candidate;    /* place in the table of the host that was last asked to lead; 0 = none was in this epoch */
     double sought_at; /* seeks: since when this candidate is tried; 0 = it is not yet */
 
-    /* leads */
-    tutti_agent_host *hosts; /* heap; the leader's own first */
+    /* fields of an agent that leads */
+    tutti_agent_host *hosts; /* all known hosts, the leader's own first; heap */
     int nknown;
-    tutti_agent_talk *callers; /* connections that have not said who they are; heap */
+    tutti_agent_talk *callers; /* connections whose HELLO has not come yet; heap */
     char (*caller_address)[TUTTI_AGENT_ADDRESS];
     int ncallers;
     int lock;          /* the locked file; -1 = not held */
@@ -133,10 +135,11 @@ struct tutti_agents {
     int lost;          /* the rank whose loss broke the epoch; -1 = unknown */
     int64_t lost_ns;
     int world;               /* ranks of the newest epoch that this agent has formed; 0 = it has formed none */
-    int rank_port, listener; /* where its rank 0 listens; listener: not yet copied by the launcher, -1 = none */
+    int rank_port, listener; /* port and socket on which rank 0 of that epoch listens; the socket is kept until the
+                              * launcher has a copy, -1 = none */
     bool finishing, ending;
     int code;
-    char words[TUTTI_AGENT_WORDS]; /* why it ends */
+    char words[TUTTI_AGENT_WORDS]; /* why the run ends */
 };
 
 void tutti_agents_say(const tutti_agents *a, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -82,7 +82,7 @@ static void welcome(tutti_agents *a, int caller)
     memcpy(h->address, a->caller_address[caller], sizeof h->address);
     h->in_epoch = a->gathers && tutti_agents_has(&a->newest, m->id);
     h->facts.epoch = m->epoch;
-    if (a->gathers && m->epoch > a->epoch) a->epoch = m->epoch; /* numbers never come twice */
+    if (a->gathers && m->epoch > a->epoch) a->epoch = m->epoch; /* so no number is used twice */
     if (a->gathers && m->left < a->left) a->left = m->left;
     h->talk = a->callers[caller];
     a->callers[caller].fd = -1;
@@ -117,7 +117,7 @@ static void hear_host(tutti_agents *a, tutti_agent_host *h)
     tutti_agent_hang_up(&h->talk);
 }
 
-/* Forgets lost hosts that are in no epoch any more. */
+/* Removes lost hosts that are not in the current epoch. */
 static void forget(tutti_agents *a)
 {
     int n = 0;
@@ -248,7 +248,7 @@ void tutti_agents_lead(tutti_agents *a, const tutti_launch_facts *facts, tutti_l
 {
     tutti_agent_host *own = &a->hosts[0];
     own->facts = *facts;
-    if (a->listener >= 0 && facts->epoch == a->epoch) { /* the launcher has a copy */
+    if (a->listener >= 0 && facts->epoch == a->epoch) { /* the launcher has copied the socket */
         close(a->listener);
         a->listener = -1;
     }

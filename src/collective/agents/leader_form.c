@@ -14,7 +14,7 @@
 #include "../../base/clock.h"
 #include "agents_impl.h"
 
-/* After a takeover, seconds that other hosts get to come once those that are here suffice. */
+/* Seconds that a new leader still waits for the remaining hosts of the last epoch when enough of them are here. */
 static const double LATECOMER_S = 0.5;
 
 /* ---- who may go on ---- */

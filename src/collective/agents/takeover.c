@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* takeover.c: an agent whose leader was lost goes through the table of the last epoch until it finds a host that leads,
- * or is itself the next one.
+ * or is itself the next host of the table.
  *
  * A host that refuses the connection has no agent any more, so the next one is tried at once. A host that does not
- * answer is tried until the deadline: the network to it may be broken, and then the majority decides (leader.c). */
+ * answer is tried until the deadline: the network to it may be broken, and then the majority decides
+ * (leader_form.c). */
 #include <stdio.h>
 #include <string.h>
 

@@ -15,7 +15,7 @@
 #include "../../base/host/build_id.h"
 #include "agents_impl.h"
 
-/* Makes the socket raise SIGIO when something comes, which wakes the launcher. */
+/* Makes the socket raise SIGIO when data or a connection comes; the signal wakes the launcher. */
 static void make_signal(int fd)
 {
     const int on = 1;
@@ -53,7 +53,7 @@ tutti_status tutti_agent_listen(tutti_agents *a, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* Waits until a connection that was begun stands. */
+/* Waits for the end of an attempt to connect. Returns 0, or its errno. */
 static int await_connection(int fd, double limit_s)
 {
     struct pollfd writable = {.fd = fd, .events = POLLOUT};
@@ -141,7 +141,7 @@ void tutti_agent_refuse(const tutti_agents *a, tutti_agent_talk *t, const char *
 int tutti_agent_receive(const tutti_agents *a, tutti_agent_talk *t)
 {
     if (t->fd < 0) return -1;
-    if (t->nread == sizeof t->in) t->nread = 0; /* the message before has been used */
+    if (t->nread == sizeof t->in) t->nread = 0; /* the caller has used the last message: begin a new one */
     while (t->nread < sizeof t->in) {
         const ssize_t n = recv(t->fd, t->in.bytes + t->nread, sizeof t->in - t->nread, 0);
         if (n < 0 && errno == EINTR) continue;
