@@ -53,7 +53,7 @@ static tutti_status check_places(const tutti_flags *f, const tutti_compare *c, t
     return st;
 }
 
-/* Reads --slow and --stall into the form in which a run gets them. */
+/* Turns --slow and --stall into words of the command line of each run. */
 static tutti_status take_handicaps(const tutti_flags *f, tutti_compare *c, tutti_failure *err)
 {
     const char **words = TUTTI_ARENA_NEW(&c->arena, const char *, 2 * (f->count[FLAG_SLOW] + f->count[FLAG_STALL]) + 1);

@@ -2,8 +2,8 @@
 /* cmd_train.c: `tutti train JOB.yaml`: trains as one rank, starts several ranks, or joins a run that another launcher
  * started.
  *
- * Signals: see stop.h; each step checks whether an end was asked for. SIGQUIT makes all ranks report where they are,
- * and go on. */
+ * Signals: see stop.h; each step checks whether a signal has asked for the end. SIGQUIT makes all ranks report where
+ * they are, and go on. */
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
@@ -144,13 +144,14 @@ static void hear(void *arg, const tutti_run_event *e)
         break;
     default: tutti_progress_event(&l->progress, e); break;
     }
-    /* The launcher passes a held signal on once it has heard; this rank must be ready to save by then. */
+    /* After this message the launcher passes on a stop signal that it has held back, so the rank must be ready to save
+     * before. */
     tutti_train_link_hear(l->link, e);
 }
 
 /* ---- the command ---- */
 
-/* The flag has been checked before. */
+/* Returns the value of --max-restarts, which check_restarts checks. */
 static long max_restarts_of(const tutti_flags *f)
 {
     long n = 0;
@@ -177,7 +178,7 @@ static tutti_status take_environment(tutti_flags *f, const tutti_group_config *c
         return tutti_fail(err, TUTTI_ERR_USAGE,
                           "--cores binds ranks that are processes; it cannot go with --ranks-as-threads");
     if (!config->launcher) return TUTTI_OK;
-    const bool is_of_agent = tutti_link_of_environment() >= 0; /* which decides on the number of ranks */
+    const bool is_of_agent = tutti_link_of_environment() >= 0; /* the agent decides on the number of ranks */
     tutti_train_ranks asked;
     tutti_status st = tutti_train_range(f, config->nranks, &asked, err);
     if (st) return st;
@@ -218,7 +219,7 @@ static tutti_run_options options_of(const tutti_flags *f)
                                .report_signal = SIGQUIT};
 }
 
-/* Ranks that another launcher started are its own to replace. */
+/* Warns that --max-restarts has no effect, because another launcher started the ranks. */
 static void tell_not_replaced(const tutti_group_config *config)
 {
     char words[200];
@@ -250,7 +251,7 @@ static int run(const tutti_flags *f, const tutti_job *job, tutti_group_config *c
     tutti_run_handicap *handicaps = tutti_alloc(sizeof *handicaps * (size_t)nranks);
     tutti_run_result result = {0};
     tutti_failure err = {0};
-    tutti_cli_handicaps(f, nranks, handicaps, NULL); /* the flags have been checked before */
+    tutti_cli_handicaps(f, nranks, handicaps, NULL); /* cannot fail: the flags were checked before */
     tutti_status st = tutti_stop_begin("train", config->rank == 0, &l.stop, &err);
     if (st) {
         tutti_cli_fail("train", &err);
@@ -302,7 +303,7 @@ static tutti_status check_restarts(const tutti_flags *f, tutti_failure *err)
     return st;
 }
 
-/* Refuses, before there are ranks, files that rank 0 could not write at the end. */
+/* Refuses output files that rank 0 could not write at the end of the run, before any rank starts. */
 static tutti_status check_places(const tutti_flags *f, const tutti_job *job, bool writes, tutti_failure *err)
 {
     struct stat info;

@@ -97,7 +97,7 @@ typedef struct {
     char lock[4200];
 } meeting;
 
-/* Makes a number that no other run has. */
+/* Makes the number of the run, which no other run has. */
 static uint64_t make_cookie(void)
 {
     uint64_t cookie = (uint64_t)tutti_clock_ns();
@@ -116,7 +116,8 @@ static tutti_status read_listen(const char *text, meeting *m, tutti_agents_optio
     return TUTTI_OK;
 }
 
-/* Sets who leads and where: --join, or the launcher's numbers, or this agent at --listen. */
+/* Sets which agent leads, and at which address: as --join says, as the launcher's variables say, or this agent at
+ * --listen. */
 static tutti_status set_meeting(const tutti_flags *f, const tutti_group_config *config, meeting *m,
                                 tutti_agents_options *o, tutti_failure *err)
 {

@@ -15,29 +15,29 @@ typedef struct {
     double deadline_s;
     tutti_run_epochs epochs;
 } tutti_train_link;
-/* Opens the link that the environment names, and puts the epoch into *place. False: there is none, and l->fd is -1.
- * deadline_s: the deadline of waits for peers. *l must stay where it is until the run has ended. */
+/* Opens the link that the environment names, and puts the epoch into *place. False: the environment names none, and
+ * l->fd is -1. deadline_s: the deadline of waits for peers. *l must stay where it is until the run has ended. */
 bool tutti_train_link_open(tutti_train_link *l, tutti_run_place *place, double deadline_s);
 /* Tells the launcher that this rank has joined the group, or has done its first step. */
 void tutti_train_link_hear(const tutti_train_link *l, const tutti_run_event *e);
 
 /* Starts the job's ranks on this host, each bound to its group if the job has a partition; returns the exit code.
- * max_restarts: how often lost ranks may be replaced. says: if the partition has set the number of ranks, prints that
- * on stdout. The ranks cannot print it, because they are only told the number. */
+ * max_restarts: how often lost ranks may be replaced. says: prints on stdout the number of ranks, if the partition has
+ * set it. The ranks cannot print this, because they do not know that the number comes from the partition. */
 int tutti_train_launch(const tutti_job *job, int max_restarts, bool says, char **argv);
 
-/* A number of ranks as --ranks says it. */
+/* The value of --ranks. */
 typedef struct {
     long min, max; /* equal if one number was given */
     bool is_range; /* MIN:MAX was given */
 } tutti_train_ranks;
-/* Reads --ranks, N or MIN:MAX; otherwise: both numbers if the flag was not given. */
+/* Reads --ranks, N or MIN:MAX; `otherwise` is the value of both numbers if the flag was not given. */
 tutti_status tutti_train_range(const tutti_flags *f, long otherwise, tutti_train_ranks *out, tutti_failure *err);
 /* True if this process is to be the agent of its host, and no rank: a flag of agents was given, and no agent has
  * started this process. */
 bool tutti_train_is_agent(const tutti_flags *f);
-/* Runs the agent of this host until the run ends; returns the exit code. config: what the environment says; its ranks
- * are agents here. */
+/* Runs the agent of this host until the run ends; returns the exit code. config: what the launcher's environment says;
+ * each "rank" in it is an agent here. */
 int tutti_train_agent(const tutti_flags *f, const tutti_group_config *config, char **argv);
 
 #endif

@@ -6,7 +6,7 @@
 #include "../../collective/launch/link.h"
 #include "train_cmd.h"
 
-/* Seconds that the launcher may take beyond the deadline of a rank that stands still. */
+/* Seconds beyond twice the deadline that a rank waits for the launcher to begin the next epoch. */
 static const double MORE_S = 30;
 
 static tutti_status next(void *arg, int culprit, tutti_run_place *place, tutti_failure *err)

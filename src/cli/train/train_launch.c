@@ -11,7 +11,7 @@ typedef struct {
     tutti_core_set given;
     tutti_partition partition;
     int nranks;
-    char *list; /* the cores to share out, as a list */
+    char *list; /* cores that the groups share, as text such as 0-3,8 */
 } seating;
 
 static tutti_status seat_rank(void *arg, int rank, tutti_failure *err)
