@@ -21,7 +21,8 @@ static tutti_status refuse(const char *text, const char *why, tutti_failure *err
                       "MASTER_ADDR '%.80s' %s: write a name or an address, as node7, 10.0.0.7, [fd00::7]", text, why);
 }
 
-/* Finds where the host ends and where its port begins (NULL: there is none). False: a bracket is open. */
+/* Splits a text into host and port: sets *host, its *length and *port (NULL: there is none). False: a bracket is
+ * open. */
 static bool part(const char **host, size_t *length, const char **port)
 {
     const char *text = *host, *colon = strchr(text, ':');
@@ -47,8 +48,8 @@ static bool read_port(const char *text, int *out)
     return port > 0 && port <= 65535 && !*end;
 }
 
-/* Checks an IPv6 address. fe80::/10 exists on every link, so without an interface the system does not know which
- * one. */
+/* Checks an IPv6 address. Addresses fe80::/10 exist on each network link, so without an interface's name the system
+ * does not know which link. */
 static tutti_status check_six(const char *text, const char *host, tutti_failure *err)
 {
     char number[TUTTI_ADDRESS_HOST];
@@ -66,7 +67,7 @@ static tutti_status check_six(const char *text, const char *host, tutti_failure 
         number);
 }
 
-/* Returns true if the text has no character that names never have. */
+/* Returns true if every character of the text may occur in a host's name. */
 static bool is_like_a_name(const char *host)
 {
     for (const char *at = host; *at; at++)
@@ -107,8 +108,8 @@ int tutti_address_resolve(const tutti_address *a, int port, struct addrinfo **ou
 
 /* ---- listening ---- */
 
-/* Opens a listening socket; -1 and errno. An IPv6 socket takes IPv4 calls too, if its address is the wildcard or an
- * IPv4 address in IPv6 form. */
+/* Opens a listening socket; returns it, or -1 and errno. An IPv6 socket accepts IPv4 connections too, if its address is
+ * the wildcard or an IPv4 address in IPv6 form. */
 static int listen_on(const struct sockaddr *address, socklen_t length)
 {
     const int on = 1, six_alone = 0;

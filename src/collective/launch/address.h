@@ -20,14 +20,14 @@ typedef struct {
 /* Reads an address. TUTTI_ERR_USAGE for a text that can never be one: a URL, 256.1.1.1, fe80::1 without its
  * interface. */
 tutti_status tutti_address_read(const char *text, tutti_address *out, tutti_failure *err);
-/* Finds all stream addresses of the address (freeaddrinfo), or returns getaddrinfo's error. A name that is unknown now
- * may become known later. */
+/* Finds all TCP addresses of `a` (the caller frees them by freeaddrinfo), or returns getaddrinfo's error. A name that
+ * is unknown now may become known later. */
 int tutti_address_resolve(const tutti_address *a, int port, struct addrinfo **out);
 /* Opens sockets that listen where peers may look for rank 0: on a given address, on loopback for "localhost", else on
  * all interfaces, because peers may know a name by another address than this host does. Returns their number, or -1 and
  * errno if none could be opened. */
 int tutti_address_listen(const tutti_address *a, int port, int out[TUTTI_ADDRESS_MOST_LISTENERS]);
-/* Returns true if the address is known and none of its addresses belongs to this host. */
+/* Returns true if `a` can be resolved and none of its addresses belongs to this host. */
 bool tutti_address_is_elsewhere(const tutti_address *a);
 
 #endif

@@ -2,9 +2,9 @@
 /* discover.c: finds out which launcher started this rank: a table of launchers, of which the first that is present
  * decides.
  *
- * Variables come first: RANK and WORLD_SIZE are set by something nearer than an outer launcher (torchrun inside srun, a
- * shell line inside mpiexec). Rows that only refuse come last: under mpirun of Open MPI inside a Slurm job both PMIx
- * and Slurm's variables are present, and PMIx is right. */
+ * The row of variables comes first: RANK and WORLD_SIZE are set inside the job of an outer launcher (torchrun inside
+ * srun, a shell line inside mpiexec), so they are nearer to the rank. Rows that only refuse come last: under mpirun of
+ * Open MPI inside a Slurm job both PMIx and Slurm's variables are present, and PMIx is right. */
 #include <stdio.h>
 #include <stdlib.h>
 

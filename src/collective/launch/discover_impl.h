@@ -7,14 +7,15 @@
 #include "join.h"
 #include "reach.h"
 
-/* The first row that is present decides; the others are not looked at. */
+/* A launcher that may have started this rank. The first row whose launcher is present decides. */
 typedef struct {
-    const char *name;      /* "PMIx (mpirun of Open MPI, srun --mpi=pmix)" */
-    const char *variables; /* "RANK WORLD_SIZE": without these variables the launcher is not present */
+    const char *name;      /* name for people: "PMIx (mpirun of Open MPI, srun --mpi=pmix)" */
+    const char *variables; /* names of variables, "RANK WORLD_SIZE"; if they are unset, the launcher is not present */
     bool (*present)(void); /* returns true if the launcher is present; checks the environment alone */
     /* Fills rank, nranks, local_rank, master_* and cookie; the other fields are set already. */
     tutti_status (*read)(tutti_group_config *config, tutti_failure *err);
-    bool talks; /* `read` talks to the launcher and waits for the other ranks; other rows read the environment alone */
+    bool talks; /* true if `read` talks to the launcher and waits for the other ranks; other rows read the
+                 * environment alone */
     /* tells the launcher how this rank ends; NULL: the launcher expects nothing */
     void (*end)(tutti_group_config *config, int exit_code, const char *words);
 } tutti_launcher_row;

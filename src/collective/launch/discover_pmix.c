@@ -24,8 +24,8 @@
 #include "discover_impl.h"
 
 static const char key[] = "tutti.rank0";
-/* Seconds that a rank which has only lost a peer waits before it reports: launchers report the first failure, and
- * another rank may know the cause. */
+/* Seconds that a rank which has only lost a peer waits before it reports its failure. Launchers show the failure that
+ * is reported first, and another rank may know the cause. */
 static const double ECHO_S = 1;
 
 #define PMIX_FUNCTIONS(_)                                                                                              \
@@ -73,7 +73,7 @@ tutti_status tutti_launcher_pmix_version(char out[TUTTI_LAUNCHER_PMIX], tutti_fa
     struct tutti_pmix p;
     const tutti_status st = load_library(&p, err);
     snprintf(out, TUTTI_LAUNCHER_PMIX, "%s", st ? "" : p.lib.PMIx_Get_version());
-    size_t n = strcspn(out, "(,\n"); /* "OpenPMIx 4.2.2 (PMIx Standard: 4.1, ...)" ends with standards */
+    size_t n = strcspn(out, "(,\n"); /* of "OpenPMIx 4.2.2 (PMIx Standard: 4.1, ...)" keeps what precedes the bracket */
     while (n > 0 && out[n - 1] == ' ') n--;
     out[n] = '\0';
     return st;
@@ -214,8 +214,8 @@ static void end(tutti_group_config *c, int exit_code, const char *words)
     if (exit_code > 0 && exit_code <= TUTTI_ERR_RENDEZVOUS) {
         c->pmix->lib.PMIx_Abort(exit_code, words, NULL, 0);
     } else {
-        /* Stopped in good order by a signal: wait for the others, because the launcher ends them when the first has
-         * gone. */
+        /* A signal has stopped this rank in good order: it waits for the other ranks, because the launcher ends all
+         * ranks when the first has ended. */
         if (exit_code) pass_fence(c->pmix, c->deadline_s, NULL);
         c->pmix->lib.PMIx_Finalize(NULL, 0);
     }

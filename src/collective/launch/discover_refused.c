@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* discover_refused.c: launchers that count their ranks but do not say where rank 0 can be found. Without these rows,
- * each of their processes would take itself for the only rank and train alone. The remedy is part of the refusal. */
+ * each of their processes would take itself for the only rank and train alone. The refusal says what to do instead. */
 #include <stdlib.h>
 
 #include "discover_impl.h"

@@ -16,7 +16,8 @@ static bool present(void)
     return tutti_variable_set("RANK") || tutti_variable_set("WORLD_SIZE");
 }
 
-/* Returns the hash of TUTTI_COOKIE, else of torchrun's run id and restart count, which tells jobs on one port apart. */
+/* Returns a hash that tells jobs on one port apart: of TUTTI_COOKIE, else of torchrun's run id and restart count; 0 =
+ * neither is set. */
 static uint64_t read_cookie(void)
 {
     const char *cookie = getenv("TUTTI_COOKIE"), *run = getenv("TORCHELASTIC_RUN_ID");
@@ -55,7 +56,9 @@ static tutti_status read_variables(tutti_group_config *c, tutti_failure *err)
     if (!st) st = tutti_variable_number("MASTER_PORT", 1, 65535, c->master_port, &port, err);
     if (!st) st = tutti_variable_number("TUTTI_MASTER_FD", 0, 1 << 20, -1, &fd, err);
     if (st) return st;
-    if (here <= local || here > nranks) here = 0; /* the value does not fit the others: another launcher has set it */
+    if (here <= local || here > nranks)
+        here = 0; /* LOCAL_WORLD_SIZE contradicts the other variables: another
+                                                   * launcher has set it */
     c->rank = (int)rank, c->nranks = (int)nranks, c->local_rank = (int)local, c->local_nranks = (int)here;
     if (tutti_variable_set("MASTER_ADDR")) c->master_addr = getenv("MASTER_ADDR");
     st = take_port(c->master_addr, &port, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* join.c: rendezvous: each rank says hello to rank 0, which compares the hellos and sends all the list of members or a
- * refusal. A rank that waits for seconds says for which ranks. */
+ * refusal. A rank that waits for several seconds reports which ranks are missing. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,8 +30,8 @@ bool tutti_join_is_given_up(const tutti_joining *j)
     return c->gives_up && c->gives_up(c->gives_up_arg);
 }
 
-/* No rank sleeps for longer than a second: a longer gap is time in which this process itself stood still, and extends
- * the deadline. */
+/* A rank reads the clock at least once a second. A longer gap between two readings is time in which this process itself
+ * was stopped, and extends the deadline. */
 bool tutti_join_is_late(tutti_joining *j)
 {
     const double now = tutti_clock_s(), gap = now - j->looked_at;

@@ -2,8 +2,8 @@
 /* join.h: how ranks find each other and become a group: discovery of the launcher, rendezvous at rank 0, or threads of
  * one process.
  *
- * Ranks that disagree on rank count, binary, ISA ceiling or fingerprint are refused at join with both values
- * (TUTTI_ERR_RENDEZVOUS).
+ * Ranks that disagree on rank count, binary, instruction set or fingerprint are refused at join (TUTTI_ERR_RENDEZVOUS);
+ * the failure shows both values.
  *
  * Threads: owner. */
 #ifndef TUTTI_JOIN_H
@@ -22,17 +22,18 @@ typedef struct {
                      * are refused */
     double deadline_s;
     bool has_deadline;       /* deadline_s was set (TUTTI_DEADLINE_S) and is no default */
-    int ncores;              /* cores of all ranks of this machine together; 0 = the union of what each rank may use */
+    int ncores;              /* number of cores of all ranks of this machine together; 0 = the union of the cores
+                              * that each rank may use */
     const char *fingerprint; /* text that must agree on all ranks: resolved job, schedule hashes, ...; failures show
                               * both texts */
     const char *launcher;    /* name of the launcher that started this rank, for people; NULL: none, it is one rank
                               * alone */
-    /* Join calls it with the ranks that it waits for, first after 2 s (5 s while rank 0 is not reached), then every 15
-     * s; may be NULL. */
+    /* The join calls this function with a text about missing ranks, first after 2 s (5 s while rank 0 is not reached),
+     * then every 15 s; may be NULL. */
     void (*notice)(void *arg, const char *words);
     void *notice_arg;
-    /* Join calls it several times a second: true ends the wait for other ranks, as if the deadline had passed. NULL:
-     * join waits until the deadline. */
+    /* The join calls this function several times a second: true ends the wait for other ranks, as if the deadline had
+     * passed. NULL: the join waits until the deadline. */
     bool (*gives_up)(void *arg);
     void *gives_up_arg;
     struct tutti_pmix *pmix; /* open connection to a PMIx launcher, until tutti_group_config_end; else NULL */
@@ -57,7 +58,7 @@ void tutti_group_config_end(tutti_group_config *config, int exit_code, const cha
 /* --- look.c: the launcher and the rendezvous without joining, for people --- */
 /* Finds the launcher without talking to it or to other ranks. Sets config->launcher, which is NULL if there is none,
  * and *variables to the names of the variables that show it ("RANK WORLD_SIZE"). *is_read: the other members of config
- * are set too; a PMIx launcher tells them only when the ranks join. Fails as tutti_group_config_from_env. */
+ * are set too; a PMIx launcher tells their values only when the ranks join. Fails as tutti_group_config_from_env. */
 tutti_status tutti_launcher_look(tutti_group_config *config, const char **variables, bool *is_read, tutti_failure *err);
 /* Tries what the rendezvous needs of this rank: rank 0 opens the listening sockets and closes them again, other ranks
  * look up the address of rank 0. TUTTI_ERR_RENDEZVOUS or TUTTI_ERR_USAGE says what is in the way. */

@@ -2,8 +2,9 @@
 /* join_hello.c: the hello of a rank that joins, and what must agree between ranks: number of ranks, version, build,
  * instruction set, wire, job.
  *
- * Everything that decides bits or layout is compared before any memory is shared: protocol, binary, ISA, rank count,
- * and the caller's fingerprint. A refusal shows both values, because "mismatch" alone helps no one. */
+ * Everything that decides the bits of results or the layout of memory is compared before any memory is shared:
+ * protocol, binary, ISA, rank count, and the caller's fingerprint. A refusal shows both values, because "mismatch"
+ * alone helps no one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -55,7 +56,7 @@ void tutti_hello_terminate(tutti_hello *h)
     h->version[sizeof h->version - 1] = h->isa[sizeof h->isa - 1] = '\0';
 }
 
-/* Fails with the line of each text at which two long texts begin to differ, cut to a readable length. */
+/* Fails with the first line in which the two fingerprints differ, as each of them has it, cut to a readable length. */
 static tutti_status fail_on_texts(const tutti_hello *other, const char *zero_text, const char *other_text,
                                   tutti_failure *err)
 {
@@ -97,12 +98,12 @@ void tutti_hello_number_hosts(tutti_group *g, const tutti_hello *hellos)
         while (!same_host(&hellos[first], &hellos[r])) first++;
         g->hosts[r] = first == r ? g->nhosts++ : g->hosts[first];
         g->nmachine +=
-            !strcmp(hellos[r].boot_id, hellos[g->rank].boot_id); /* namespaces of one kernel share its cores */
+            !strcmp(hellos[r].boot_id, hellos[g->rank].boot_id); /* ranks in other network namespaces share the
+                                                                  * machine's cores too */
     }
     if (g->nhosts > 1 || !maps_nothing(&hellos[0])) return;
     for (int r = 0; r < g->nranks; r++)
-        g->hosts[r] = r; /* such a wire on one host makes every rank a host of its
-                          * own */
+        g->hosts[r] = r; /* a wire that maps no memory: each rank counts as a host of its own */
     g->nhosts = g->nranks;
 }
 
@@ -119,8 +120,8 @@ static bool same_machine(const tutti_hello *a, const tutti_hello *b)
     return !strcmp(a->boot_id, b->boot_id);
 }
 
-/* Sums the quotas of the ranks of rank `first`'s machine: each control group counts once; a group without a limit lifts
- * the limit for all. 0 = no limit. */
+/* Sums the core quotas of all control groups of ranks on the machine of rank `first`; each group counts once. 0 = no
+ * limit, because a group has none. */
 static double unite_quotas(const tutti_hello *hellos, const tutti_hello_cores *cores, int first, int nranks)
 {
     double sum = 0;

@@ -13,12 +13,12 @@ typedef struct {
     uint64_t cookie, netns, build;
     int32_t rank, nranks, pid;
     uint32_t protocol;
-    char mesh_name[32]; /* abstract socket, without the leading '\0' */
-    char wire[16];      /* wire that was asked for: "" = any that joins the ranks */
-    int32_t ncores;     /* cores of the rank's machine: rank 0 sets this field (tutti_hello_unite_cores) */
+    char mesh_name[32]; /* name of the rank's listening socket (abstract, without the leading '\0') */
+    char wire[16];      /* wire that TUTTI_WIRE asks for; "" = any wire that joins the ranks */
+    int32_t ncores;     /* number of cores of the rank's machine: rank 0 sets this field (tutti_hello_unite_cores) */
 } tutti_hello;
 
-/* Facts that only rank 0 is told, beside the hello. */
+/* A rank's cores and quota, which it tells only to rank 0, beside the hello. */
 typedef struct {
     tutti_core_set own;
     tutti_core_quota quota;
@@ -26,10 +26,10 @@ typedef struct {
 
 void tutti_hello_fill(tutti_hello *h, const tutti_group_config *config);
 void tutti_hello_fill_cores(tutti_hello_cores *c);
-/* Computes the cores of each machine: the union of its ranks' cores, as far as the quotas of their control groups
- * together allow. */
+/* Sets ncores of each hello: the number of cores in the union of its machine's ranks, at most the sum of the quotas of
+ * their control groups. */
 void tutti_hello_unite_cores(tutti_hello *hellos, const tutti_hello_cores *cores, int nranks);
-/* Terminates every text of a hello that came over a socket. */
+/* Ends every text of a hello that came over a socket with '\0'. */
 void tutti_hello_terminate(tutti_hello *h);
 /* Numbers the hosts and counts the ranks of this machine: sets hosts, nhosts, nmachine. */
 void tutti_hello_number_hosts(tutti_group *g, const tutti_hello *hellos);
@@ -38,7 +38,7 @@ tutti_status tutti_hello_compare(const tutti_hello *zero, const char *zero_print
                                  const char *other_print, tutti_failure *err);
 /* Opens a listening mesh socket with a name of the kernel's choice. */
 int tutti_mesh_listen(char name[32], int backlog);
-/* Connects all near peers and swaps doorbells. Closes `listener`. */
+/* Connects all ranks of this host by sockets and swaps their doorbells (eventfds). Closes `listener`. */
 tutti_status tutti_mesh_connect(tutti_group *g, int listener, const tutti_hello *hellos, tutti_failure *err);
 
 enum { TUTTI_HELLO_MAX = 1 << 20 };
@@ -47,7 +47,7 @@ typedef struct {
     const tutti_group_config *config;
     tutti_address master; /* address in config->master_addr */
     tutti_hello hello;
-    uint32_t epoch;      /* epoch of all messages */
+    uint32_t epoch;      /* epoch of the group, which each message carries */
     tutti_hello *hellos; /* hellos of all ranks */
     tutti_hello_cores *cores;
     int mesh_listener;
@@ -69,11 +69,11 @@ bool tutti_join_is_late(tutti_joining *j);
 bool tutti_join_is_given_up(const tutti_joining *j);
 /* Returns the milliseconds to sleep until the deadline or the next notice, at most a second. */
 int tutti_join_slice_ms(const tutti_joining *j);
-/* Returns true if the config has a notice and it is due; the next one is then due a while later. */
+/* Returns true if the config has a notice and it is due; the next notice is then due 15 s later. */
 bool tutti_join_is_time_to_tell(tutti_joining *j);
 void tutti_join_send(const tutti_joining *j, int fd, uint32_t kind, const void *body, size_t nbytes);
 
-/* Join as rank 0 or as another rank. They fill hellos and set the control sockets of the peers. */
+/* These functions join as rank 0 or as another rank. They fill j->hellos and set the control sockets of the peers. */
 tutti_status tutti_join_as_zero(tutti_group *g, tutti_joining *j, tutti_failure *err);
 tutti_status tutti_join_as_other(tutti_group *g, tutti_joining *j, tutti_failure *err);
 

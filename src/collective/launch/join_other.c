@@ -17,7 +17,8 @@
 
 static const double TELL_S = 5, CONNECT_S = 2, ASK_AGAIN_S = 1;
 
-/* Connects to one address; gives up after timeout_ms, because another address may answer. -1 and errno. */
+/* Connects to one address; gives up after timeout_ms, because another address may answer. Returns the socket, or -1 and
+ * errno. */
 static int connect_to(const struct addrinfo *a, int timeout_ms)
 {
     int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, a->ai_protocol), problem = 0;
@@ -104,8 +105,8 @@ static tutti_status call_zero(tutti_joining *j, int *out, tutti_failure *err)
                       j->config->master_addr, j->config->master_port, j->config->deadline_s, strerror(problem));
 }
 
-/* Waits for rank 0's answer; returns 0 if none came before the deadline. Rank 0 gets two seconds more, because it knows
- * better which rank is missing. */
+/* Waits for rank 0's answer; returns 0 if none came before the deadline. This rank waits two seconds beyond the
+ * deadline, because rank 0 knows which rank is missing and can say so. */
 static int await_answer(tutti_joining *j, int fd, tutti_frame *f)
 {
     int got;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* join_threads.c: makes groups of the threads of one process: socket pairs and plain memory. All code above is the same
- * as for processes, so ThreadSanitizer can check it. */
+/* join_threads.c: makes groups of the threads of one process: socket pairs and plain memory. All code above the sockets
+ * is the same as for processes, so ThreadSanitizer can check it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static bool look_out_for_all(tutti_group *g)
     return g->news >= 0 && !st;
 }
 
-/* Gives each group a descriptor of each bell, so that leaving closes only its own. */
+/* Gives each group its own descriptor of each rank's doorbell, so that a rank that leaves closes only its own. */
 static bool hang_bells(tutti_group *const *groups, int nranks)
 {
     for (int r = 0; r < nranks; r++) {

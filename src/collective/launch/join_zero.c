@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* join_zero.c: rank 0's side of the rendezvous: collects hellos, judges them, welcomes all or refuses all.
  *
- * A caller with another cookie is sent away without harm. So is a rank of another epoch, which was left behind when a
- * run joined again. A member that disagrees ends the rendezvous for all, after a second in which the others may still
- * arrive and hear why. A member that leaves before all have come ends it at once. */
+ * A caller with another cookie is refused, and the rendezvous goes on. So is a rank of another epoch, which was left
+ * behind when a run joined again. A member that disagrees ends the rendezvous for all, after a second in which the
+ * others may still arrive and hear why. A member that leaves before all have come ends it at once. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static const double TELL_S = 2;
 typedef struct {
     int fd; /* -1: the caller has gone, and its place is free */
     tutti_frame frame;
-    bool whole; /* its whole hello has come, and it is a member */
+    bool whole; /* the caller's whole hello has come, and the caller is a member */
 } caller;
 
 typedef struct {
@@ -61,8 +61,8 @@ static tutti_status open_listeners(reception *m, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* Drops a caller whose whole hello has not come, to make room for a caller that may be a member; false: there is
- * none. */
+/* Drops a caller whose whole hello has not come, to make room for a caller that may be a member; false: there is no
+ * such caller. */
 static bool drop_silent(reception *m)
 {
     for (int i = 0; i < m->ncallers; i++)
@@ -170,7 +170,8 @@ static void tell_absent(reception *m)
     tutti_strbuf_release(&text);
 }
 
-/* A member sends nothing more until it is welcomed: an event of its socket is its end. */
+/* Fails because a member has gone. A member sends nothing between hello and welcome, so an event of its socket is its
+ * end. */
 static tutti_status fail_gone(const reception *m, caller *c, tutti_failure *err)
 {
     const tutti_hello *h = &body_of(c)->hello;

@@ -23,7 +23,7 @@
 #include "../../base/text/strbuf.h"
 #include "open_files.h"
 
-/* Signals that are forwarded to the ranks, and SIGIO, by which links tell of messages. */
+/* Signals that are forwarded to the ranks, and SIGIO, which a rank's link raises when a message comes. */
 static const int watched[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGQUIT, SIGHUP, SIGIO};
 enum { NWATCHED = sizeof watched / sizeof watched[0] };
 
@@ -56,7 +56,7 @@ static void close_pipe(const tutti_launcher *l)
         if (l->from_zero[i] >= 0) close(l->from_zero[i]);
 }
 
-/* Checks the limit once before ranks start: they inherit it, so all of them would fail. */
+/* Checks the limit of open files once, before ranks start: all ranks inherit the limit, so all would fail. */
 static tutti_status allow_files(int nranks, tutti_failure *err)
 {
     char who[64];
@@ -106,7 +106,8 @@ static void add_environment(const tutti_launcher *l, int rank, int child, change
     if (!getenv("OMP_WAIT_POLICY"))
         add(c, "OMP_WAIT_POLICY=passive"); /* idle threads must not spin against other ranks */
     add(c, "TORCHELASTIC_USE_AGENT_STORE");
-    if (l->options->decide) add(c, "TUTTI_HOST_ID=%d.%s", (int)getpid(), l->cookie); /* two launchers: two hosts */
+    /* ranks of two launchers: two hosts */
+    if (l->options->decide) add(c, "TUTTI_HOST_ID=%d.%s", (int)getpid(), l->cookie);
     if (child >= 0) {
         add(c, "TUTTI_LINK_FD=%d", child);
         add(c, "TUTTI_KEEP_FDS=%d,%d", l->epochs.samples, l->epochs.copies);
@@ -197,8 +198,8 @@ void tutti_launch_hear_zero(tutti_launcher *l)
 }
 
 /* Returns true if the end of the rank does not fail the run: rank 0 has said that it goes on without the others, and
- * has not failed itself. The other ranks then end as rank 0 does, or disturb no rank. The exit codes for wrong usage
- * and wrong data fail the run all the same, because their cause has ended all ranks. */
+ * has not failed itself. Exit codes for wrong usage and wrong data fail the run all the same, because their cause has
+ * ended all ranks. */
 static bool is_borne(tutti_launcher *l, int rank)
 {
     const int code = l->ranks[rank].code;
@@ -221,7 +222,7 @@ static void note_end(tutti_launcher *l, int rank)
 
 static void handle_signal(tutti_launcher *l, int signal)
 {
-    if (signal == SIGIO) return; /* a rank has said something */
+    if (signal == SIGIO) return; /* a rank's message has come: it was read already */
     if (signal == SIGINT && ++l->interrupts > 1) {
         kill_all(l);
         return;
@@ -241,7 +242,8 @@ static tutti_status watch(tutti_launcher *l, tutti_failure *err)
             left = 1;
         }
         const int signal = tutti_process_watch_next(&l->watch, left);
-        /* Ends and messages come first: a signal that follows the loss of a rank must wait for the next epoch. */
+        /* Ends of ranks and messages are handled before the signal: a signal after the loss of a rank must wait for the
+         * next epoch. */
         for (int r; (r = tutti_process_wait_any(l->ranks, l->nranks, 0)) >= 0;) note_end(l, r);
         tutti_epochs_hear(l);
         if (signal) handle_signal(l, signal);
@@ -260,7 +262,7 @@ static bool is_own_failure(const tutti_launcher *l, int rank)
     return !l->ends[rank].killed && l->ranks[rank].code != TUTTI_ERR_PEER;
 }
 
-/* Returns the rank whose failure is the cause, -1: none. */
+/* Returns the rank whose failure has caused the others, -1: none. */
 static int find_cause(const tutti_launcher *l)
 {
     int cause = -1;
@@ -321,10 +323,10 @@ static tutti_status run(tutti_launcher *l, tutti_failure *err)
     if (!l->epochs.link) close(l->listener), l->listener = -1;
     if (st) tutti_epochs_give_up(l), kill_all(l);
     const tutti_status watched_st = watch(l, st ? NULL : err);
-    /* Kills helpers that a failed rank left behind. For an empty process group kill does nothing. */
+    /* Kills child processes that a failed rank left behind. For an empty process group kill does nothing. */
     if (l->nfailed && l->group) kill(-l->group, SIGKILL);
-    (void)signal(SIGIO, SIG_IGN); /* drops what is pending, which would end this process */
-    /* After a signal the run's end is its answer: a repetition must not change the exit code. */
+    (void)signal(SIGIO, SIG_IGN); /* drops a pending SIGIO, which would end this process */
+    /* If a signal was forwarded, signals stay blocked: a second one must not change the exit code any more. */
     if (!l->sent) tutti_process_watch_end(&l->watch);
     tutti_epochs_end(l);
     if (l->listener >= 0) close(l->listener);

@@ -33,24 +33,24 @@ typedef enum {
     TUTTI_ORDER_WAIT,   /* nothing is to be done */
     TUTTI_ORDER_BREAK,  /* ranks leave the epoch, because a rank was lost */
     TUTTI_ORDER_SAVE,   /* ranks save the step and end, because the group will get more ranks */
-    TUTTI_ORDER_NEXT,   /* ranks form the epoch */
-    TUTTI_ORDER_FINISH, /* the result is there: a loss is none any more */
+    TUTTI_ORDER_NEXT,   /* ranks form the next epoch */
+    TUTTI_ORDER_FINISH, /* rank 0 has finished: the loss of another rank no longer matters */
     TUTTI_ORDER_END,    /* the launcher ends with `code` */
 } tutti_order_kind;
 
 /* What this host's launcher is to do. An order may be given again until the facts show its effect. */
 typedef struct {
     tutti_order_kind kind;
-    bool is_hard;        /* BREAK, END: ranks are killed, because they would not notice the loss by themselves */
-    bool bears;          /* rank 0 goes on without lost ranks; the end of another rank fails nothing */
+    bool is_hard;        /* BREAK: ranks are killed, because they would not notice the loss by themselves */
+    bool bears;          /* rank 0 goes on without lost ranks; the end of another rank does not fail the run */
     uint32_t epoch;      /* NEXT, BREAK, SAVE: the epoch that is formed, or that ends */
     int base, nranks;    /* NEXT: number in the group of this host's first rank; number of ranks of this host */
     int world;           /* NEXT: number of ranks of the group */
     const char *address; /* NEXT: where rank 0 listens, as this host reaches it; valid until the next decide */
-    int port;            /* ... and its port */
+    int port;            /* NEXT: the port of that address */
     int listener;        /* NEXT, on rank 0's host: the socket that listens there; the launcher copies it; -1 = none */
     int lost;            /* BREAK, NEXT: the rank whose loss ended the epoch before; -1 = unknown or none */
-    int64_t lost_ns;     /* NEXT: when it was lost, on this host's clock (tutti_clock_ns); 0 = no rank was */
+    int64_t lost_ns;     /* NEXT: when that rank was lost, on this host's clock (tutti_clock_ns); 0 = no rank was */
     int code;            /* END: the exit code */
 } tutti_launch_order;
 
@@ -58,20 +58,20 @@ typedef struct {
     int nranks;          /* ranks to start; with `decide`: the most that this host starts */
     double grace_s;      /* seconds that the other ranks have to end by themselves after the first failure; 0 = 5 */
     const char *program; /* program that the ranks run; NULL = this program (/proc/self/exe) */
-    /* Called in the process of each rank before it becomes the program, to bind it or to pass it more. If it fails, its
-     * words go to stderr and the rank ends with its status. NULL = nothing. */
+    /* Called in each rank's process before this becomes the program, to bind the process or to set its environment. If
+     * `prepare` fails, the failure's words go to stderr and the rank ends with its status. NULL = nothing is called. */
     tutti_status (*prepare)(void *arg, int rank, tutti_failure *err);
     void *prepare_arg;
-    /* max_restarts: number of times that ranks may be lost and replaced (link.h); 0 = the first loss ends the run.
-     * deadline_s: seconds that a rank may take to leave an epoch that is over before it is killed and replaced; 0 = 60.
-     * tell: gets a line about each loss; NULL = nobody does. */
+    /* number of times that ranks may be lost and replaced (link.h); 0 = the first loss ends the run */
     int max_restarts;
+    /* seconds that a rank may take to leave an epoch that is over, before it is killed and replaced; 0 = 60 */
     double deadline_s;
+    /* gets a line of text about each loss; NULL = no function does */
     void (*tell)(void *arg, const char *words);
     void *tell_arg;
-    /* Where several hosts run the ranks together (../agents/agents.h): called at least ten times a second. It says what
-     * this host's ranks are to do, and it counts losses itself. cookie: number of the run, the same on all hosts.
-     * NULL = all ranks are here. */
+    /* Where several hosts run the ranks together (../agents/agents.h): called at least ten times a second. `decide`
+     * says what this host's ranks are to do, and counts losses instead of max_restarts. cookie: number of the run, the
+     * same on all hosts. NULL = all ranks are here. */
     void (*decide)(void *arg, const tutti_launch_facts *facts, tutti_launch_order *order);
     void *decide_arg;
     uint64_t cookie;

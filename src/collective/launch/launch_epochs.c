@@ -3,9 +3,9 @@
  * the next epoch of the group gathers.
  *
  * An epoch is broken when a rank was lost. The remaining ranks learn of it from each other, leave the group and say
- * that the epoch is over for them. Ranks that still join are told. When all have left, the next epoch begins. A rank
- * that is blamed but still runs stands still, so the launcher kills it. A rank that was lost before any group had
- * formed is replaced in the same epoch, because the other ranks still wait for it. */
+ * that the epoch is over for them. The launcher tells ranks that are still joining. When all have left, the next epoch
+ * begins. A rank that is blamed but still runs must hang, so the launcher kills it. A rank that was lost before any
+ * group had formed is replaced in the same epoch, because the other ranks still wait for it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ tutti_status tutti_epochs_begin(tutti_launcher *l, tutti_failure *err)
 {
     tutti_launch_epochs *e = &l->epochs;
     *e = (tutti_launch_epochs){.left = l->options->max_restarts, .epoch = 1, .samples = -1, .copies = -1, .lost = -1};
-    if (l->options->decide) e->epoch = 0; /* the first order brings the first epoch */
+    if (l->options->decide) e->epoch = 0; /* the first order begins the first epoch */
     if (!e->left && !l->options->decide) return TUTTI_OK;
     e->phase = tutti_alloc(sizeof *e->phase * (size_t)l->nranks);
     e->link = tutti_alloc(sizeof *e->link * (size_t)l->nranks);
@@ -134,15 +134,15 @@ bool tutti_epochs_bear(tutti_launcher *l, int rank)
     char how[TUTTI_PROCESS_WORDS], words[TUTTI_PROCESS_WORDS + 120];
     if (!e->link || l->interrupts > 1 || (e->given_up && !is_done(l))) return false;
     if (p->code == 0) return false; /* if the epoch breaks later, the rank is started again */
-    if (is_done(l)) {               /* the result is there: the others need not join again */
+    if (is_done(l)) {               /* rank 0 has finished: the others need not join again */
         tutti_epochs_give_up(l);
         return true;
     }
-    if (e->broken && l->ends[rank].killed) { /* killed because it stood still: already counted */
+    if (e->broken && l->ends[rank].killed) { /* killed because it hung: the loss was counted then */
         l->ends[rank].killed = false;
         return true;
     }
-    if (e->saving && p->code == 128 + SIGUSR1) return true; /* as it was asked */
+    if (e->saving && p->code == 128 + SIGUSR1) return true; /* the rank has saved and ended, as the order SAVE asks */
     tutti_process_words(p, how);
     if (!is_lost(l, p)) {
         e->own_code = e->own_code ? e->own_code : p->code;
@@ -182,9 +182,9 @@ static void kill_still(tutti_launcher *l, int rank)
     tutti_process_signal(&l->ranks[rank], SIGKILL);
 }
 
-/* Kills the rank that the others blame, if it still runs a while later: it is stopped or hangs. Its peers may see the
- * sockets of a dying process close before the launcher sees its end, hence the while. Kills also ranks that have not
- * left a broken epoch when the deadline has passed. */
+/* Kills the rank that the others blame, if it still runs DIES_S later: it is stopped or hangs. The delay is there
+ * because peers may see the sockets of a dying process close before the launcher sees its end. Kills also ranks that
+ * have not left a broken epoch when the deadline has passed. */
 static void kill_standing(tutti_launcher *l)
 {
     tutti_launch_epochs *e = &l->epochs;
@@ -215,7 +215,7 @@ static void take(tutti_launcher *l, int rank, const tutti_link_message *m)
     if (e->lost < 0) e->lost = m->lost;
 }
 
-/* Passes the held signal on once all ranks play. */
+/* Sends the signal that was held back, once all ranks have done a step of the epoch. */
 static void release_held(tutti_launcher *l)
 {
     tutti_launch_epochs *e = &l->epochs;
@@ -252,7 +252,7 @@ bool tutti_epochs_hold(tutti_launcher *l, int signal)
 {
     tutti_launch_epochs *e = &l->epochs;
     bool all_play = true;
-    if (l->options->decide && !l->nrunning) { /* no rank is here that could answer */
+    if (l->options->decide && !l->nrunning) { /* no rank runs here that could end by the signal */
         e->own_code = 128 + signal;
         return true;
     }
@@ -265,7 +265,7 @@ bool tutti_epochs_hold(tutti_launcher *l, int signal)
 
 /* ---- the next epoch ---- */
 
-/* Replaces a rank for which the others still wait, in the epoch at hand. */
+/* Replaces a rank for which the others still wait, in the current epoch. */
 static tutti_status restart_awaited(tutti_launcher *l, tutti_failure *err)
 {
     tutti_status st = TUTTI_OK;

@@ -15,7 +15,7 @@
 typedef struct {
     int order;   /* 1 = this rank failed first; 0 = it did not fail */
     bool borne;  /* true if the rank failed and the other ranks went on without it */
-    bool killed; /* the launcher killed the rank after the grace */
+    bool killed; /* the launcher killed the rank */
 } tutti_rank_end;
 
 /* How far a rank has come in the current epoch. */
@@ -25,21 +25,21 @@ typedef enum { TUTTI_RANK_JOINS, TUTTI_RANK_JOINED, TUTTI_RANK_PLAYS, TUTTI_RANK
 typedef struct {
     int left;                /* number of replacements that may still be made; 0 = none */
     uint32_t epoch;          /* number of the current epoch */
-    tutti_rank_phase *phase; /* of each rank */
+    tutti_rank_phase *phase; /* phase of each rank */
     int *link;               /* the launcher's end of each rank's link; -1 = none */
-    int samples, copies;     /* memory files that all ranks inherit */
+    int samples, copies;     /* descriptors of memory files that all ranks inherit */
     bool broken;             /* a rank was lost: the epoch ends */
     bool given_up;           /* no further epoch follows */
     int lost;                /* the rank that was lost, -1 = not known yet */
-    int64_t lost_ns;         /* when */
+    int64_t lost_ns;         /* when that rank was lost (tutti_clock_ns) */
     double blamed_at;        /* when a running rank was first blamed; 0 = none is */
-    int held;                /* a signal that is passed on when the epoch plays; 0 = none */
-    /* only where orders are followed: */
+    int held;                /* a signal that ranks get when all have done a step of the epoch; 0 = none */
+    /* only if options->decide is set: */
     bool saving;    /* ranks were asked to save and end */
-    bool finishing; /* the result of the run is there */
+    bool finishing; /* rank 0 has finished the run */
     int own_code;   /* exit code of the first rank that has failed by itself; 0 = none has */
-    bool told_end;  /* the order to end has come ... */
-    int told_code;  /* ... with this exit code */
+    bool told_end;  /* the order END has come */
+    int told_code;  /* exit code of the order END */
 } tutti_launch_epochs;
 
 typedef struct {
@@ -48,17 +48,17 @@ typedef struct {
     tutti_process *ranks;
     pid_t group; /* the process group of all ranks */
     tutti_rank_end *ends;
-    int nranks, nrunning, nfailed;    /* ranks of this host */
+    int nranks, nrunning, nfailed;    /* numbers of ranks of this host: all, running, failed */
     int base, world;                  /* number in the group of this host's first rank; ranks of the group */
-    char address[TUTTI_ADDRESS_HOST]; /* where rank 0 listens */
+    char address[TUTTI_ADDRESS_HOST]; /* address on which rank 0 listens */
     int listener, port;
-    int from_zero[2]; /* a pipe: rank 0 says that it goes on without the others */
+    int from_zero[2]; /* pipe through which rank 0 says that it goes on without the others */
     bool bears;
     char cookie[33];
     tutti_process_watch watch;
     int interrupts;
     unsigned sent;  /* a bit for each signal that was passed on */
-    double kill_at; /* time to kill the ranks; 0 = not yet */
+    double kill_at; /* time at which running ranks are killed; 0 = none is set */
     tutti_launch_epochs epochs;
 } tutti_launcher;
 
@@ -77,7 +77,7 @@ void tutti_epochs_end(tutti_launcher *l);
 tutti_status tutti_epochs_open_link(tutti_launcher *l, int rank, int *child, tutti_failure *err);
 /* Returns the seconds to sleep until something must be looked at again, at most 1. */
 double tutti_epochs_nap(const tutti_launcher *l);
-/* Reads what ranks say. */
+/* Reads the messages of all ranks and acts on them. */
 void tutti_epochs_hear(tutti_launcher *l);
 /* Called when a rank has ended. Returns true if the rank will be replaced: then its end is no failure of the run. */
 bool tutti_epochs_bear(tutti_launcher *l, int rank);
@@ -86,18 +86,18 @@ bool tutti_epochs_bear(tutti_launcher *l, int rank);
 bool tutti_epochs_advance(tutti_launcher *l, tutti_failure *err);
 /* True if the signal must wait, because ranks still form an epoch; it is passed on when they play. */
 bool tutti_epochs_hold(tutti_launcher *l, int signal);
-/* Ends all hope of another epoch: ranks that wait for one end. */
+/* Gives up: no further epoch follows, and ranks that wait for one end. */
 void tutti_epochs_give_up(tutti_launcher *l);
 /* Ends the current epoch because a rank was lost; lost: its number in the group, -1 = unknown. */
 void tutti_epochs_break(tutti_launcher *l, int lost);
 /* True if each rank of this host has ended or waits for the next epoch. */
 bool tutti_epochs_all_left(const tutti_launcher *l);
-/* Sends each running rank the message that the epoch at hand gathers. */
+/* Sends each running rank the message NEXT: the current epoch gathers. */
 void tutti_epochs_send_next(tutti_launcher *l);
 
 /* ---- launch_told.c: where options->decide is set ---- */
 
-/* Asks what is to be done and does it. False: a rank could not be started. */
+/* Asks options->decide for an order and carries it out. False: a rank could not be started. */
 bool tutti_told_advance(tutti_launcher *l, tutti_failure *err);
 /* True if the launcher has more to do although no rank runs. */
 bool tutti_told_goes_on(const tutti_launcher *l);

@@ -24,7 +24,7 @@ typedef enum {
 
 typedef struct {
     uint32_t kind, epoch;
-    int32_t lost;    /* NEXT: the rank whose loss ended the epoch before */
+    int32_t lost;    /* OVER: the rank that the sender blames; NEXT: the rank whose loss ended the last epoch */
     int32_t port;    /* NEXT: port of rank 0 on this host */
     int64_t lost_ns; /* NEXT: when the launcher learned of the loss (tutti_clock_ns) */
 } tutti_link_message;
@@ -39,18 +39,18 @@ int tutti_link_receive(int fd, tutti_link_message *m, int *passed);
 
 /* ---- the rank's side ---- */
 
-/* Returns the descriptor of this rank's link; -1: the launcher does not replace ranks, or there is none. */
+/* Returns the descriptor of this rank's link; -1: no launcher started this rank, or it does not replace ranks. */
 int tutti_link_of_environment(void);
 /* Reads TUTTI_KEEP_FDS: descriptors of two memory files that outlive this process. *samples: for the samples of the
  * data sets; *copies: for copies of the run's state. Both -1 if there are none. */
 void tutti_link_kept_files(int *samples, int *copies);
-/* Reads TUTTI_EPOCH: the epoch in which this process begins; in a later one than the first, also which rank was lost
- * and when (tutti_clock_ns). */
+/* Reads TUTTI_EPOCH: the epoch in which this process begins; after the first epoch, also which rank was lost and when
+ * (tutti_clock_ns). */
 void tutti_link_epoch(uint32_t *epoch, int *lost, int64_t *lost_ns);
 /* True if a message of the launcher is waiting to be read. */
 bool tutti_link_has_news(int fd);
-/* Waits at most limit_s for the message that tells of an epoch later than `epoch`. TUTTI_ERR_PEER: no such epoch will
- * come: the launcher has ended or gives the run up. *listener: rank 0's listening socket; -1 for other ranks. */
+/* Waits at most limit_s for the message NEXT of an epoch later than `epoch`. TUTTI_ERR_PEER: no such epoch will come:
+ * the launcher has ended or gives the run up. *listener: rank 0's listening socket; -1 for other ranks. */
 tutti_status tutti_link_wait(int fd, uint32_t epoch, double limit_s, tutti_link_message *out, int *listener,
                              tutti_failure *err);
 

@@ -45,7 +45,7 @@ static tutti_status try_to_find(const tutti_group_config *config, const tutti_ad
 tutti_status tutti_launcher_try_port(const tutti_group_config *config, tutti_failure *err)
 {
     tutti_address master;
-    if (config->master_fd >= 0) return TUTTI_OK; /* the socket that a launcher has opened already */
+    if (config->master_fd >= 0) return TUTTI_OK; /* the launcher has opened the socket already */
     const tutti_status st = tutti_address_read(config->master_addr, &master, err);
     if (st) return st;
     return config->rank ? try_to_find(config, &master, err) : try_to_listen(config, &master, err);

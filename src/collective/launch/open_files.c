@@ -30,7 +30,8 @@ tutti_status tutti_open_files_allow(int more, const char *who, tutti_failure *er
     const rlim_t need = count_open(limit.rlim_cur) + (rlim_t)more;
     if (need <= limit.rlim_cur) return TUTTI_OK;
     const rlim_t may = limit.rlim_max;
-    /* Does not raise to the hard limit: programs that this one starts may close that many descriptors one by one. */
+    /* Does not raise to the hard limit: programs that this one starts may close as many descriptors as the limit, one
+     * by one. */
     limit.rlim_cur = may - need < SPARE ? may : need + SPARE;
     if (need <= may && setrlimit(RLIMIT_NOFILE, &limit) == 0) return TUTTI_OK;
     return tutti_fail(

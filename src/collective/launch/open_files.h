@@ -7,7 +7,7 @@
 
 #include "tutti/failure.h"
 
-/* Files that a rank opens for itself, and for each other rank of its host: a socket and a bell. */
+/* Number of files that a rank opens for itself, and for each other rank of its host: a socket and a doorbell. */
 enum { TUTTI_FILES_OF_A_RANK = 24, TUTTI_FILES_A_PEER = 2 };
 
 /* Makes room for `more` files besides those that are open: raises the soft limit if the hard one allows it.

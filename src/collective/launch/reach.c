@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reach.c: finds an address of rank 0 that the other hosts can reach. A host has several (bridges, several networks)
- * and cannot know which of them a peer sees, so rank 0 tells all and each peer takes the first that answers. The
- * handshake proves by the cookie that rank 0 answered. */
+/* reach.c: finds an address of rank 0 that the other hosts can reach. A host has several addresses (bridges, several
+ * networks) and cannot know which of them a peer can reach, so rank 0 tells all and each peer takes the first that
+ * answers. The handshake proves by the cookie that rank 0 answered. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
