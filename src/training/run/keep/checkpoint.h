@@ -35,7 +35,7 @@ typedef struct {
     tutti_headway headway; /* receives progress reports of reading and writing, in bytes of the current file; all zeros
                             * = no reports */
     int64_t step;          /* steps done */
-    int64_t cursor;        /* samples done, over all ranks */
+    int64_t cursor;        /* training samples used, over all ranks */
     double loss;           /* loss of the last step, for people; NaN = unknown */
     tutti_loss_scale_state scale;
     int64_t earlier_updates;            /* updates that the states had seen before step 0 (init.h) */
@@ -50,7 +50,7 @@ typedef struct {
     int nparams;
     const int64_t *offset; /* per param: its offset in the packed vector */
     float *weights;        /* the weights, packed; the states are packed too */
-    int nstates;           /* states that are stored beside the weights; 0 also if a reader needs the weights alone */
+    int nstates;           /* number of states stored beside the weights; 0 also if a reader needs the weights alone */
     const char *state_name[TUTTI_RULE_MAX_STATES];
     float *state[TUTTI_RULE_MAX_STATES];
     int rank, nown; /* nown: number of vectors that differ between ranks; `own` has this rank's */
@@ -64,8 +64,9 @@ char *tutti_checkpoint_path(const char *format, ...) __attribute__((format(print
 #define TUTTI_DATA_FILE  "data.yaml"
 
 /* Write a checkpoint; one rank, the writer, writes for all. dir: the run's folder. keep: how many of the newest
- * checkpoints stay. If ranks have vectors of their own, the writer first prepares, then every rank writes its own
- * vectors (and c->nown entries of `files`), then the writer writes with the files of all ranks, in any order. */
+ * checkpoints stay. If ranks have vectors of their own, the writer first calls _prepare; then every rank calls
+ * _write_own, which fills c->nown entries of `files`; then the writer calls _write with the entries of all ranks, in
+ * any order. */
 tutti_status tutti_checkpoint_prepare(const char *dir, const tutti_checkpoint *c, tutti_failure *err);
 tutti_status tutti_checkpoint_write_own(const char *dir, const tutti_checkpoint *c, tutti_checkpoint_file *files,
                                         tutti_failure *err);
@@ -103,7 +104,7 @@ tutti_status tutti_checkpoint_read_text(const char *path, const char *file, char
  * not store it, *found is false and nothing is written. */
 tutti_status tutti_checkpoint_read_data(const char *path, tutti_data_identity *out, bool *found, tutti_failure *err);
 /* Decides whether a checkpoint is complete; no other code does. Checks the manifest, the folder's name, sizes and
- * checksums of every file, that tensors can be read, that the job is YAML and the model is a model.
+ * checksums of every file, that tensors can be read, and that job.yaml and model.yaml can be parsed.
  * tutti_checkpoint_read also compares shapes, and the weights with their hash. */
 tutti_status tutti_checkpoint_verify(const char *path, tutti_failure *err);
 /* TUTTI_ERR_DATA if the checkpoint's weights or states hold NaN or infinite numbers; the message names file and
@@ -129,7 +130,7 @@ typedef struct {
 tutti_status tutti_checkpoint_list(const char *dir, tutti_checkpoint_entry **out, int *n, tutti_failure *err);
 void tutti_checkpoint_list_release(tutti_checkpoint_entry *entries, int n);
 
-/* The manifest as it was read. */
+/* The content of MANIFEST.json. */
 enum { TUTTI_CHECKPOINT_MAX_FILES = 1024 };
 typedef struct {
     int64_t step, cursor;

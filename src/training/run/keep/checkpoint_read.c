@@ -192,8 +192,8 @@ static tutti_status check_file(const char *path, const tutti_manifest *m, int i,
     return st;
 }
 
-/* A checkpoint's own name must be right if it has the form DIR/checkpoints/step_000000123. Elsewhere it may have any
- * name. */
+/* Checks the name of a checkpoint's folder: a name like step_000000123 must have the manifest's step. Any other name is
+ * accepted. */
 static tutti_status check_name(const char *path, const tutti_manifest *m, tutti_failure *err)
 {
     const char *slash = strrchr(path, '/');

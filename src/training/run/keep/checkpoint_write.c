@@ -76,7 +76,7 @@ uint64_t tutti_weights_hash(const tutti_checkpoint *c)
 
 /* ---- one file ---- */
 
-/* file: its entry in the manifest; its name is filled in already. */
+/* file: the file's entry in the manifest, whose name is set already. */
 static tutti_status write_file(const char *folder, const char *bytes, size_t nbytes, const tutti_headway *headway,
                                tutti_checkpoint_file *file, tutti_failure *err)
 {
@@ -216,7 +216,7 @@ static tutti_status remove_beyond(const char *dir, int keep, const tutti_headway
     return st;
 }
 
-/* Removes what a killed run left behind. */
+/* Removes the folders step_*.tmp that a killed run left behind. */
 static tutti_status remove_stale(const char *folder, tutti_failure *err)
 {
     tutti_status st = TUTTI_OK;

@@ -17,11 +17,12 @@
 #include "../step/sparsity.h"
 #include "copies_impl.h"
 
-static const double SHARE_OF_TIME = 0.01; /* most of a run's time that copies may take when no interval is given */
+static const double SHARE_OF_TIME = 0.01; /* largest part of a run's time that copies may take, if no interval is
+                                           * given */
 
 /* ---- where values lie ---- */
 
-/* Lists the memories: common ones, then own ones. */
+/* Lists the plan's memories that a copy holds: common ones, then each rank's own. */
 static tutti_status list_vectors(tutti_copies *c, tutti_failure *err)
 {
     int own[TUTTI_COPY_VECTORS], n = 0;
@@ -50,7 +51,7 @@ static int64_t up_to_page(int64_t nbytes)
     return (nbytes + TUTTI_COPY_PAGE - 1) / TUTTI_COPY_PAGE * TUTTI_COPY_PAGE;
 }
 
-/* Sets where each vector begins: common ones in a slot, own ones behind them in each rank's part. */
+/* Sets where each vector begins in a slot: first the common vectors, then each rank's part with its own vectors. */
 static void lay_out(tutti_copies *c)
 {
     tutti_copy_head *h = &c->head;
@@ -76,7 +77,7 @@ char *tutti_copies_slot(const tutti_copies *c, int slot)
     return c->base + c->head.slots_at + slot * c->head.slot_bytes;
 }
 
-/* Returns where vector i lies in a slot; an own one is that of this rank. */
+/* Returns where vector i lies in a slot; if each rank has its own vector i, this rank's. */
 static float *vector_at(const tutti_copies *c, int slot, int i)
 {
     const int64_t part = i < c->nvectors ? 0 : c->rank * c->own_bytes;
@@ -88,8 +89,9 @@ tutti_copy_record *tutti_copies_record(const tutti_copies *c, int slot, int rank
     return (tutti_copy_record *)(void *)(c->base + c->head.records_at) + slot * c->nranks + rank;
 }
 
-/* Hashes what must be equal in two files so that one can be converted into the other: the common vectors, and the
- * kernels, which choose the order of each parameter's elements. Then hashes the plan, too. */
+/* Sets head.kind, a hash of what must be equal in two files so that one can be converted into the other: the common
+ * vectors, and the kernels, which choose the order of each parameter's elements. Then sets head.layout, a hash of kind
+ * and plan. */
 static void hash_layout(tutti_copies *c)
 {
     const uint64_t plan = tutti_plan_hash(c->plan);
@@ -104,7 +106,7 @@ static void hash_layout(tutti_copies *c)
         tutti_hasher_add(h, &n, sizeof n);
     }
     if (kernels) tutti_hasher_add(h, kernels, strlen(kernels));
-    if (c->nown) tutti_hasher_add(h, &plan, sizeof plan); /* with another number of ranks each would lack its own */
+    if (c->nown) tutti_hasher_add(h, &plan, sizeof plan); /* another number of ranks cannot use own vectors */
     free(kernels);
     c->head.kind = tutti_hasher_finish(h);
     h = tutti_hasher_create();
@@ -118,7 +120,7 @@ static void hash_layout(tutti_copies *c)
 
 /* ---- opening ---- */
 
-/* Returns a number that differs between files, also of several machines. */
+/* Returns a number that differs between files, even files of several machines. */
 static uint64_t identity_of(const struct stat *file)
 {
     const uint64_t numbers[] = {(uint64_t)file->st_dev, (uint64_t)file->st_ino};
@@ -236,7 +238,7 @@ bool tutti_copies_is_due(const tutti_copies *c, const tutti_stepping *s)
     return c->every ? s->step % c->every == 0 : s->asked_to_copy;
 }
 
-/* Copies the elements that this rank owns. */
+/* Copies to the slot those elements of vector i that this rank owns. */
 static void write_owned(const tutti_copies *c, const tutti_stepping *s, int slot, int i)
 {
     float *to = vector_at(c, slot, i);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* copies_hosts.c: copies of a run on several hosts, whose ranks share no memory file.
  *
- * After each copy every rank sends its part to the other hosts, so each host's file holds the whole copy, and a host
- * that is lost takes nothing along. Before training, all ranks agree on the newest copy: one that some host has as a
- * whole, or of which each host has its own ranks' parts. A file that was written with another number of ranks is
- * converted parameter by parameter. */
+ * After each copy every rank sends its part to the other hosts, so each host's file holds the whole copy, and no part
+ * is lost with a host. Before training, all ranks agree on the newest copy: one that some host has as a whole, or of
+ * which each host has its own ranks' parts. A file that was written with another number of ranks is converted parameter
+ * by parameter. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,9 +17,9 @@ enum { MOST_SENT = 1 << 24 }; /* bytes of one message */
 
 /* Steps of the copies in the slots, as one rank finds them in its host's file; -1 = none. */
 typedef struct {
-    uint64_t file;                   /* identity of the file: ranks with the same one share it */
-    int64_t part[TUTTI_COPY_SLOTS];  /* this rank's part is there, in the layout of the plan */
-    int64_t whole[TUTTI_COPY_SLOTS]; /* the parts of all ranks are there, perhaps in a layout that can be converted */
+    uint64_t file;                   /* identity of the file: ranks with the same identity share the file */
+    int64_t part[TUTTI_COPY_SLOTS];  /* the file has this rank's part, in the layout of the plan */
+    int64_t whole[TUTTI_COPY_SLOTS]; /* the file has the parts of all ranks, perhaps in a layout to convert */
 } offer;
 
 static const tutti_copy_head *head_of(const tutti_copies *c)
@@ -78,8 +78,8 @@ static void list_ranks(tutti_copies *c, const offer *all)
     }
 }
 
-/* Returns how a step can be read: -2 = it cannot, -1 = each rank has its part, else the lowest rank whose file has the
- * whole copy. *everywhere: all files have it. */
+/* Returns how the copy of a step can be read: -2 = it cannot, -1 = each rank's file has its part, else the lowest rank
+ * whose file has the whole copy. *everywhere: all files have the whole copy. */
 static int source_of(const offer *all, int nranks, int64_t step, bool *everywhere)
 {
     bool has_parts = true;
@@ -112,7 +112,8 @@ static void choose(tutti_copies *c, const offer *all)
         }
 }
 
-/* Converts the copy in a slot of the file to the layout of the plan; the vectors go to `to`, the numbers to *numbers. */
+/* Converts the copy in a slot of the file to the layout of the plan: the vectors into `to`, the record into
+ * *numbers. */
 static void convert(const tutti_copies *c, int slot, char *to, tutti_copy_record *numbers)
 {
     const tutti_copy_head *h = head_of(c);
@@ -130,8 +131,8 @@ static void convert(const tutti_copies *c, int slot, char *to, tutti_copy_record
     memcpy(numbers, record_of(c, h, slot, 0), sizeof *numbers);
 }
 
-/* Gives the file the layout of the plan, and drops what it holds but for this host's part of the copy in slot `keeps`;
- * -1 = all is dropped. A part of an earlier epoch and a part of this one must not make a whole. */
+/* Gives the file the layout of the plan, and drops its content except slot `keeps`; -1 = drops all. Otherwise an old
+ * part and a new part of the same step could pass for a whole copy. */
 static void clear(tutti_copies *c, int keeps)
 {
     tutti_copy_head *h = (tutti_copy_head *)(void *)c->base;
@@ -183,8 +184,8 @@ tutti_status tutti_copies_agree(tutti_group *group, tutti_copies *c, tutti_failu
 typedef struct {
     tutti_group *group;
     const tutti_copies *copies;
-    int slot;    /* of this rank's file: the copy that is sent, or received */
-    char *spare; /* MOST_SENT bytes */
+    int slot;    /* slot of the copy that is sent, or received */
+    char *spare; /* memory of MOST_SENT bytes, for pieces that this rank does not keep */
 } sending;
 
 /* Sends bytes of the file of rank `root` to the other files. One rank of each file writes them; the others receive them

@@ -9,7 +9,8 @@
 #include "copies.h"
 #include "keep.h"
 
-/* MOST_VECTORS: as many as a tutti_checkpoint has room for: the weights, its common states and its own vectors. */
+/* COPY_VECTORS: most vectors of a copy, as many as a tutti_checkpoint has room for: weights, common states, own
+ * vectors. */
 enum {
     TUTTI_COPY_SLOTS = 2,
     TUTTI_COPY_PAGE = 4096,
@@ -26,13 +27,14 @@ typedef struct {
     char skips[TUTTI_CHECKPOINT_SKIPS];
 } tutti_copy_record;
 
-/* Where values lie in the file. It stands at the beginning of the file, and the offsets of the parameters behind it. */
+/* The beginning of the file, which says where values lie. The offsets of the parameters follow it in the file. */
 typedef struct {
     uint64_t layout; /* hash of everything that says where values lie; 0 = the file is empty */
-    uint64_t kind;   /* hash of the common vectors' names and of the kernels: files with equal kinds can be converted */
+    uint64_t kind;   /* hash of the common vectors' names and of the kernels: files with equal `kind` can be
+                      * converted */
     int32_t nranks, nvectors, nparams;
-    int64_t at[TUTTI_COPY_VECTORS];       /* where each vector begins in a slot */
-    int64_t elements[TUTTI_COPY_VECTORS]; /* of each vector */
+    int64_t at[TUTTI_COPY_VECTORS];       /* byte of a slot at which each vector begins */
+    int64_t elements[TUTTI_COPY_VECTORS]; /* number of elements of each vector */
     int64_t records_at, slots_at, slot_bytes, nbytes;
 } tutti_copy_head;
 
@@ -40,24 +42,23 @@ struct tutti_copies {
     const tutti_plan *plan;
     int rank, nranks;
     uint64_t file; /* identity of this host's file */
-    int nfiles;    /* of all ranks together */
-    bool *is_here; /* of each rank: it shares this host's file; heap */
-    bool is_first; /* no rank with a lower number shares it */
+    int nfiles;    /* number of different files of all ranks */
+    bool *is_here; /* for each rank: true if it shares this host's file; heap */
+    bool is_first; /* true if no rank with a lower number shares the file */
     bool was_same; /* when it was mapped, the file had the layout of this plan already */
     int64_t every; /* steps between copies; 0 = by time */
-    int memory[TUTTI_COPY_VECTORS], nvectors, nown; /* memories of the plan: common ones, then own ones */
-    tutti_copy_head head; /* of this plan; an own vector of rank r lies r * own_bytes further than its `at` */
+    int memory[TUTTI_COPY_VECTORS], nvectors, nown; /* the plan's memories in a copy: common, then own */
+    tutti_copy_head head; /* head for this plan; an own vector of rank r lies r * own_bytes behind its `at` */
     int64_t common_bytes, own_bytes;
     char *base;
-    int64_t mapped; /* bytes of the file that are mapped; an earlier plan may have needed more than this one */
-    /* The copy that the run can go on from, as all ranks have agreed. step: its step, -1 = there is none. slot: where it
-     * lies in this host's file, or will be received. source: a rank whose file has it as a whole; -1 = each rank has its
-     * part. is_everywhere: all files have it as a whole. */
-    int64_t step;
-    int slot, source;
-    bool is_everywhere;
+    int64_t mapped; /* mapped bytes of the file; an earlier plan may have needed more than this one */
+    /* all ranks have agreed on the copy from which the run continues: */
+    int64_t step;           /* its step; -1 = there is no such copy */
+    int slot,               /* where the copy lies in this host's file, or will be received */
+        source;             /* a rank whose file has the whole copy; -1 = each rank has only its part */
+    bool is_everywhere;     /* every file has the whole copy */
     int next;               /* the slot of the next copy */
-    double cost_s, taken_s; /* seconds of the last copy, and when it was taken */
+    double cost_s, taken_s; /* seconds that the last copy took, and when it ended */
 };
 
 /* ---- copies.c ---- */
@@ -67,8 +68,8 @@ tutti_copy_record *tutti_copies_record(const tutti_copies *c, int slot, int rank
 char *tutti_copies_slot(const tutti_copies *c, int slot);
 /* ---- copies_hosts.c ---- */
 
-/* Collective, after the file was mapped: agrees on the newest copy that can be read, and drops all other content. A copy
- * of a plan with another number of ranks is converted if the kernels are the same. */
+/* Collective, after the file was mapped: agrees on the newest copy that can be read, and drops all other content. A
+ * copy of a plan with another number of ranks is converted if the kernels are the same. */
 tutti_status tutti_copies_agree(tutti_group *group, tutti_copies *c, tutti_failure *err);
 /* Collective, when all ranks have written a copy into this slot: sends each rank's part to the other hosts' files. */
 tutti_status tutti_copies_share(tutti_group *group, const tutti_copies *c, int slot, tutti_failure *err);

@@ -16,8 +16,9 @@ static void init_new(const tutti_stepping *s, float *weights)
     }
 }
 
-/* Makes c name the vectors that this rank fills. If the answer's memory is common, rank 0 fills it, and another rank
- * fills only its own weights, which begin equal. In a new run, states that no checkpoint holds may be filled too. */
+/* Makes c name the vectors that this rank fills. If all ranks share the plan's answer (the weights that are tested and
+ * saved), rank 0 fills it, and each other rank fills only its own weights, with equal values. In a new run, c also
+ * names states that no checkpoint holds. */
 static void fit_to_fill(const tutti_stepping *s, bool is_new, tutti_checkpoint *c)
 {
     const bool is_anothers = s->rank != 0 && s->plan->memories[s->plan->answer].is_common;
@@ -31,8 +32,8 @@ static void fit_to_fill(const tutti_stepping *s, bool is_new, tutti_checkpoint *
     }
 }
 
-/* If the number of workers is the same, each continues with its own vectors. Otherwise each begins at the plan's answer
- * (the weights that are tested and saved), with states of zeros. */
+/* If the checkpoint is of as many ranks, each continues with its own vectors. Otherwise each begins at the plan's
+ * answer (the weights that are tested and saved), with states of zeros. */
 static tutti_status read_own(tutti_stepping *s, const char *path, const tutti_checkpoint *there, tutti_failure *err)
 {
     bool found = true;
@@ -50,7 +51,7 @@ static tutti_status read_own(tutti_stepping *s, const char *path, const tutti_ch
     return TUTTI_OK;
 }
 
-/* Takes over the numbers of the point from which the run continues. */
+/* Takes over step, loss and loss scale of the checkpoint or copy from which the run continues. */
 static tutti_status take_numbers(tutti_stepping *s, const char *from, const tutti_checkpoint *c, tutti_failure *err)
 {
     s->step = c->step;

@@ -3,7 +3,7 @@
  * with them.
  *
  * The rule's states are separate files of a checkpoint, under the names that the rule gives them. Only these names say
- * which rule they belong to, so two rules with states of the same names may continue with each other's. */
+ * which rule they belong to, so two rules with states of the same names may continue with each other's states. */
 #include "init.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct tutti_init {
     tutti_init_config config;
     const tutti_init_wanted *wanted;
     char *path, *notes;
-    int nvectors; /* the weights, then the states in the rule's order */
+    int nvectors; /* number of vectors: the weights, then the states in the rule's order */
     tutti_init_source source[MAX_VECTORS];
     tutti_init_match match[MAX_VECTORS];
     int64_t nupdates;
@@ -68,7 +68,8 @@ static tutti_status read_weights(tutti_init *x, const char *from, tutti_failure 
 
 /* ---- states of the rule ---- */
 
-/* Lists the states that a checkpoint holds once, for all ranks, "exp_avg, exp_avg_sq"; *nown: files of single ranks. */
+/* Lists the states that a checkpoint holds once, for all ranks, "exp_avg, exp_avg_sq"; *nown: number of files of single
+ * ranks. */
 static void list_states(const tutti_manifest *m, tutti_strbuf *names, int *nown)
 {
     for (int f = 0; f < m->nfiles; f++) {
@@ -265,7 +266,7 @@ const char *tutti_init_missing(const tutti_init *x)
 
 /* ---- messages ---- */
 
-/* Adds a name to "2 fresh (fc.weight, fc.bias)". */
+/* Adds the n-th name to a list such as " (fc.weight, fc.bias)". */
 static void say_few(tutti_strbuf *out, int n, const char *name)
 {
     if (n < FEW) tutti_strbuf_printf(out, "%s%s", n ? ", " : " (", name);

@@ -4,8 +4,8 @@
  * source lacks keep their random initial values.
  *
  * If something does not fit, the failure is TUTTI_ERR_USAGE with the key to blame; damaged files are TUTTI_ERR_DATA.
- * Everything is checked before anything is written. Threads: owner; frozen once open. Memory: the files, while it is
- * open. */
+ * Everything is checked before anything is written. Threads: owner; frozen once open. Memory: holds the files while it
+ * is open. */
 #ifndef TUTTI_INIT_H
 #define TUTTI_INIT_H
 
@@ -18,9 +18,10 @@ typedef struct {
     const char *from; /* path of the source; NULL = all weights get random initial values */
     /* patterns (name_pattern.h) of the model's names that keep their random initial values */
     tutti_texts skip;
-    /* names in the source and in the model alternate: whole names, or what stands before a dot; "" = nothing */
+    /* a name in the source, then its name in the model, and so on: whole names, or the part before a dot; "" = no
+     * part */
     tutti_texts map;
-    bool takes_states;            /* takes the rule's states too */
+    bool takes_states;            /* true: takes the rule's states too */
     const tutti_headway *headway; /* receives progress reports of the reading, in bytes of the current file; NULL = no
                                    * reports */
     struct {                      /* where the job gave each key, such as "job.yaml: line 4: init.skip"; error messages
@@ -50,14 +51,14 @@ tutti_status tutti_init_check_form(const char *path, tutti_failure *err);
 const char *tutti_init_path(const tutti_init *i);
 /* Returns lines about checkpoints that were skipped, or NULL. */
 const char *tutti_init_notes(const tutti_init *i);
-/* Writes what was found into the packed vectors (offset: per param) and leaves the rest. vector: a state's name, NULL =
- * the weights. */
+/* Writes the tensors that were found into a packed vector and leaves its other elements. offset: of each parameter.
+ * vector: a state's name, NULL = the weights. */
 void tutti_init_fill(const tutti_init *i, const char *vector, const int64_t *offset, float *values);
 /* Returns the updates that the states have seen; 0 without states. */
 int64_t tutti_init_updates(const tutti_init *i);
 /* Returns a parameter that the source lacks although the job did not skip it; NULL = none. */
 const char *tutti_init_missing(const tutti_init *i);
-/* Returns a hash over the names and bytes of all that is taken. */
+/* Returns a hash over the names and bytes of all tensors that are taken. */
 uint64_t tutti_init_hash(const tutti_init *i);
 /* Returns one line without newline, "init FILE: 58 of 60 tensors loaded, 2 fresh (fc.weight, fc.bias), ..."; the caller
  * frees it. */

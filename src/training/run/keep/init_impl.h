@@ -22,7 +22,8 @@ typedef struct {
     tutti_safetensors **files;
     int nfiles;
     tutti_init_tensor *tensors;
-    int ntensors, nunlisted;      /* nunlisted: tensors that their index does not name, or names in another file */
+    int ntensors, nunlisted;      /* nunlisted: number of tensors that their index does not name, or names in another
+                                   * file */
     const tutti_headway *headway; /* receives progress reports about files that are read from now on; NULL = no
                                    * reports */
 } tutti_init_source;

@@ -81,7 +81,7 @@ static size_t stem(const char *name)
     return n && name[n - 1] == '.' ? n - 1 : n;
 }
 
-/* True if `theirs` is the name or what stands before one of its dots; *rest: what comes after, "" or "weight". */
+/* True if `theirs` is the whole name or the part before one of its dots; *rest: the part after it, "" or "weight". */
 static bool fits_entry(const char *theirs, const char *name, const char **rest)
 {
     const size_t n = stem(theirs);
@@ -172,7 +172,7 @@ static tutti_status offer_all(matching *m, bool is_weights, tutti_failure *err)
 
 /* ---- comparing shapes and types ---- */
 
-/* Adds "init.skip: [fc]": the layers whose tensors do not fit, each once. */
+/* Adds the names of the layers whose tensors do not fit, each once, for "init.skip: [fc]". */
 static void say_remedy(const matching *m, const bool *differs, tutti_strbuf *words)
 {
     int n = 0;

@@ -13,7 +13,7 @@
 static const size_t MAX_FILE_BYTES = (size_t)1 << 40;
 enum { MAX_INDEX_BYTES = 1 << 26 };
 
-/* Takes ownership of bytes. index: NULL = all tensors of the file count. */
+/* Takes ownership of bytes. index: NULL = all tensors of the file are taken. */
 static tutti_status add_file(tutti_init_source *s, const char *name, char *bytes, size_t nbytes,
                              const tutti_safetensors_index *index, tutti_failure *err)
 {
@@ -57,7 +57,7 @@ tutti_status tutti_init_source_read(const char *path, tutti_init_source *out, tu
     return read_whole(path, TUTTI_ERR_USAGE, out, NULL, err);
 }
 
-/* Every tensor that the index names must have been found; tensors of files may come in any order. */
+/* Checks that every tensor of the index was found; the files may hold the tensors in any order. */
 static tutti_status check_all_found(const char *path, const tutti_safetensors_index *x, const tutti_init_source *s,
                                     tutti_failure *err)
 {

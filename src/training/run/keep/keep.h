@@ -19,7 +19,7 @@
 #include "copies.h"
 #include "init.h"
 
-/* Contents of the folder, as rank 0 finds them; all ranks then do the same. */
+/* Where the run begins, as rank 0 finds it in the folder; all ranks then begin alike. */
 typedef struct {
     int lock_fd;           /* descriptor of the lock file; -1 = none */
     char *path;            /* checkpoint to continue from; NULL = from `copied`, or begin at step 0 */
@@ -35,7 +35,7 @@ typedef struct tutti_writing tutti_writing;
 
 typedef struct {
     tutti_start start;
-    tutti_writing *writing;   /* NULL on ranks that write no checkpoint for all */
+    tutti_writing *writing;   /* NULL on ranks other than 0, or without a folder */
     double saved_s, looked_s; /* times: saved_s: when all ranks last saved, or began; looked_s: when this rank last
                                * looked at the folder */
 } tutti_keeping;
@@ -57,15 +57,15 @@ void tutti_start_say_init(const tutti_train_config *c,
                                                            * the job has no init */
 void tutti_start_say_unread(const tutti_train_config *c); /* reports that config->init is not read, because the run is
                                                            * resumed */
-/* At step 0: fills the weights of c, and those states that the job asks for, equally on every rank, or fails. Releases
+/* At step 0: fills the weights of c, and the states that the job asks for, equally on every rank, or fails. Releases
  * s->init. */
 tutti_status tutti_start_fill(tutti_group *group, const tutti_train_config *config, tutti_start *s, tutti_checkpoint *c,
                               tutti_failure *err);
 /* True if the folder is still the one that was locked; true without a folder or a lock. */
 bool tutti_start_holds(const tutti_start *s, const char *dir);
 void tutti_start_release(tutti_start *s);
-/* Returns the keys in which two jobs differ, except the free ones, in words ("batch is 64 there, 32 here; ..."); NULL
- * if none. The caller frees it. */
+/* Returns the keys in which two jobs differ, except free_keys, in words ("batch is 64 there, 32 here; ..."); NULL if
+ * none. The caller frees it. */
 char *tutti_jobs_differ(const char *there, const char *here, const char *const *free_keys);
 
 /* Fills the weights that the run begins with: from the checkpoint that `start` names, from config->init, or with random
@@ -83,16 +83,16 @@ size_t tutti_lent_copy(const tutti_stepping *s, const tutti_checkpoint *there, t
 /* How a checkpoint, or a copy in memory, holds a memory of the plan. */
 typedef enum {
     TUTTI_SAVED_NOT,
-    TUTTI_SAVED_ANSWER, /* as the weights */
-    TUTTI_SAVED_STATE,  /* once for all ranks */
-    TUTTI_SAVED_OWN,    /* for each rank, because the content differs */
+    TUTTI_SAVED_ANSWER, /* as the weights of the checkpoint */
+    TUTTI_SAVED_STATE,  /* as a state, once for all ranks */
+    TUTTI_SAVED_OWN,    /* in a file for each rank, because the content differs */
 } tutti_saved_kind;
 tutti_saved_kind tutti_saving_kind(const tutti_plan *p, int memory);
 /* Returns what a checkpoint must hold; the vectors are the device's. */
 tutti_checkpoint tutti_saving_of(const tutti_stepping *s);
 /* Checks the folder. TUTTI_ERR_FAILED: the run's folder was removed, renamed or replaced. */
 tutti_status tutti_saving_check_folder(tutti_keeping *k, const tutti_stepping *s, tutti_failure *err);
-/* Rank 0: true if its clock asks for a checkpoint. */
+/* Rank 0: true if it is time for a checkpoint by its clock. */
 bool tutti_saving_is_wished(const tutti_keeping *k, const tutti_stepping *s);
 /* True if all ranks save after this step; the same on all ranks. */
 bool tutti_saving_is_due(const tutti_stepping *s, int64_t step);
@@ -100,12 +100,12 @@ bool tutti_saving_is_due(const tutti_stepping *s, int64_t step);
 typedef struct {
     tutti_checkpoint there, lent;
     bool writes;    /* this rank writes files */
-    bool is_beside; /* a thread writes them while the training goes on */
+    bool is_beside; /* a thread writes the files while the training goes on */
 } tutti_saving;
 void tutti_saving_begin(const tutti_stepping *s, tutti_saving *out);
-/* Collective. Writes the checkpoint, or has it written beside the training from a copy; weights that are not finite
- * need not be written. An earlier checkpoint must have been ended (tutti_writing_end). The last checkpoint of a run and
- * vectors that differ between ranks are written before this call returns. */
+/* Collective. Writes the checkpoint, or has it written beside the training from a copy; the caller leaves this call out
+ * if weights are not finite. An earlier checkpoint must have been ended (tutti_writing_end). The last checkpoint of a
+ * run and vectors that differ between ranks are written before this call returns. */
 tutti_status tutti_saving_write(tutti_keeping *k, const tutti_stepping *s, tutti_saving *saving, tutti_failure *err);
 void tutti_saving_end(const tutti_stepping *s, tutti_saving *saving);
 
@@ -124,7 +124,7 @@ bool tutti_writing_is_over(tutti_writing *w);
 /* Ends the checkpoint that was started: waits for its thread, in a long phase, and returns the result of writing.
  * Without such a checkpoint: TUTTI_OK. */
 tutti_status tutti_writing_end(tutti_writing *w, tutti_failure *err);
-/* Waits for the thread; a failure to write is lost. */
+/* Waits for the thread; a failure to write is not reported. */
 void tutti_writing_destroy(tutti_writing *w);
 
 #endif

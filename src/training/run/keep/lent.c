@@ -16,7 +16,7 @@ static int list(tutti_checkpoint *c, float **vectors[MOST])
     return n;
 }
 
-/* Each vector is a memory of the plan; states end before the frozen parameters. */
+/* Returns the bytes of a vector, which is a memory of the plan; states have no elements for frozen parameters. */
 static size_t bytes_of(const tutti_stepping *s, const float *vector)
 {
     int m = 0;

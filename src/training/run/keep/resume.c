@@ -61,7 +61,7 @@ static void compare_values(comparison *c, const char *key, const tutti_yaml_node
     tutti_strbuf_release(&b);
 }
 
-/* Compares the keys of both maps, then the keys that only one of them has. */
+/* Compares all keys of `here`, then the keys that only `there` has. */
 static void compare_maps(comparison *c, const char *prefix, const tutti_yaml_node *there, const tutti_yaml_node *here)
 {
     for (int side = 0; side < 2; side++) {
@@ -107,15 +107,15 @@ static tutti_status fail_locked(const char *dir, int fd, tutti_failure *err)
                       dir, pid[0] ? " (pid " : "", pid, pid[0] ? ")" : "");
 }
 
-/* True for file systems without locks: Lustre without the mount option flock, NFS without lockd, DVS, some FUSE ones.
- * The run goes on, because usually no other run uses its folder. */
+/* True if the errno means a file system without locks: Lustre without the mount option flock, NFS without lockd, DVS,
+ * some FUSE ones. The run goes on, because usually no other run uses its folder. */
 static bool has_no_locks(int problem)
 {
     return problem == ENOSYS || problem == ENOLCK || problem == EOPNOTSUPP || problem == EINVAL || problem == ENOTTY ||
            problem == EPROTONOSUPPORT;
 }
 
-/* Rank 0 of the epoch before may still be ending, on another host, when the next epoch begins. */
+/* Seconds to wait for the lock: rank 0 of the last epoch may still be ending, on another host. */
 static const double EARLIER_EPOCH_S = 10;
 
 static tutti_status lock_file(const tutti_train_config *c, const char *path, int fd, tutti_failure *err)
@@ -230,7 +230,7 @@ static bool say_device(const tutti_manifest *m, const tutti_train_config *c)
 }
 
 /* Reports differences to the checkpoint's plan that are allowed: in ranks, threads, buckets or algorithms. Canonical
- * sums do not depend on them. */
+ * sums do not depend on them, so for these nothing is reported. */
 static void say_plan(const char *path, const tutti_train_config *c)
 {
     tutti_manifest m;
@@ -254,8 +254,8 @@ static tutti_status write_job(const tutti_train_config *c, tutti_failure *err)
 
 /* ---- rank 0 looks at the folder ---- */
 
-/* Refuses a folder with checkpoints if kernels only wait: such a run learns nothing, so it must neither replace these
- * checkpoints nor continue from them. */
+/* Refuses a folder with checkpoints if kernels only wait (--pretend): such a run learns nothing, so it must neither
+ * replace these checkpoints nor continue from them. */
 static tutti_status refuse_to_pretend(const tutti_train_config *c, tutti_failure *err)
 {
     char *path = NULL, *notes = NULL;
@@ -271,7 +271,7 @@ static tutti_status refuse_to_pretend(const tutti_train_config *c, tutti_failure
     return st;
 }
 
-/* True if the copy in memory is newer than every checkpoint, complete or not. */
+/* True if the copy in memory is at least as new as every checkpoint, complete or not. */
 static bool copy_is_newest(const char *dir, const tutti_start *start)
 {
     tutti_checkpoint_entry *entries;

@@ -12,8 +12,8 @@
 
 typedef struct tutti_safetensors_index tutti_safetensors_index;
 
-/* Parses an index. A file must be a name without a folder that ends in .safetensors: so an index cannot point anywhere
- * else, nor to another index. */
+/* Parses an index. The name of each file must end in .safetensors and have no folder, so that an index cannot point to
+ * another folder or to another index. */
 tutti_status tutti_safetensors_index_parse(const char *name, const char *text, size_t nbytes,
                                            tutti_safetensors_index **out, tutti_failure *err);
 /* Returns the i-th file, in the order of the names, each once; NULL beyond the last. */

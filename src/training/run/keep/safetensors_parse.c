@@ -4,7 +4,7 @@
  * in files that this program wrote also dtypes other than F32 and more than four dimensions. The header has at most
  * 100,000,000 bytes, as the format says.
  *
- * Invariant after parse: tensors[i].data .. + count floats lie inside the file (or its aligned copy), and so do the
+ * Invariant after parse: all floats from tensors[i].data on lie inside the file (or its aligned copy), and so do the
  * ranges. */
 #include <cjson/cJSON.h>
 #include <endian.h>
@@ -39,7 +39,7 @@ struct tutti_safetensors {
     tutti_arena arena;
 };
 
-/* Returns the bytes of an element; 0 for a newer type, whose size follows only from its offsets. */
+/* Returns the bytes of an element; 0 for an unknown (newer) type, whose size follows only from its offsets. */
 static int bytes_of_type(const char *dtype)
 {
     static const struct {
@@ -165,7 +165,7 @@ static tutti_status check_names(const char *name, const cJSON *header, tutti_fai
     return st;
 }
 
-/* ranges are sorted; together they must be [0, nbytes). */
+/* Checks that the sorted ranges are together [0, nbytes), without a hole or an overlap. */
 static tutti_status check_cover(const char *name, const entry_range *ranges, int n, int64_t nbytes, tutti_failure *err)
 {
     int64_t at = 0;
@@ -183,7 +183,7 @@ static tutti_status check_cover(const char *name, const entry_range *ranges, int
     return TUTTI_OK;
 }
 
-/* The header's JSON must begin with '{' and end in spaces only. */
+/* Reads the header, whose JSON must begin with '{' and end in spaces only. */
 static tutti_status read_header(const char *name, const char *bytes, size_t nbytes, cJSON **header, size_t *data,
                                 tutti_failure *err)
 {
@@ -248,7 +248,7 @@ static void widen(tutti_dtype type, const char *from, int64_t n, float *out)
     }
 }
 
-/* A double that is too large for f32 becomes infinite. */
+/* Converts doubles to f32; a double that is too large becomes infinite. */
 static void narrow(const char *from, int64_t n, float *out)
 {
     for (int64_t i = 0; i < n; i++) {

@@ -122,7 +122,7 @@ static tutti_status save_own(tutti_keeping *k, const tutti_stepping *s, const tu
     return st;
 }
 
-/* After the last checkpoint no step follows that it could be written beside. */
+/* True if this checkpoint is the last: then no step follows during which a thread could write it. */
 static bool is_last(const tutti_stepping *s)
 {
     return s->step >= s->config->nsteps || s->asked_to_stop;

@@ -14,21 +14,21 @@
 #include "../../../base/steady_cond.h"
 #include "keep.h"
 
-enum { LOOK_NS = 10000000 }; /* while the rank waits, it looks for news of the others after this time */
+enum { LOOK_NS = 10000000 }; /* nanoseconds after which a waiting rank looks for news of the others */
 
 struct tutti_writing {
     const tutti_stepping *run;
-    tutti_saving saving; /* saving.lent: what is written */
-    char *copy;          /* NULL = none was needed yet */
+    tutti_saving saving; /* saving.lent: the vectors to write */
+    char *copy;          /* copy of the vectors; NULL = none was needed yet */
     size_t copy_bytes;
     bool is_started; /* the thread was started and not joined yet */
     pthread_t thread;
-    pthread_mutex_t lock; /* guards what follows, up to is_over */
+    pthread_mutex_t lock; /* guards the fields that follow, up to is_over */
     pthread_cond_t moved;
     int64_t done, total;
     uint64_t nreports;
     bool is_over;
-    tutti_status status; /* the thread's, until it is joined */
+    tutti_status status; /* the thread's result, valid once it is joined */
     tutti_failure why;
 };
 
@@ -117,7 +117,7 @@ int64_t tutti_writing_step(const tutti_writing *w)
     return w && w->is_started ? w->saving.lent.step : -1;
 }
 
-/* Waits for the thread; the other ranks learn how far it is, and this rank learns whether they still live. */
+/* Waits for the thread. Meanwhile tells the other ranks how far it is, and looks whether they still live. */
 static void wait_for_thread(tutti_writing *w)
 {
     tutti_group *g = w->run->group;
