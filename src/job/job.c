@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job.c: reads a job file, applies the overrides of --set, checks and completes the job, and prints it.
  *
- * A loaded job is resolved: defaults are filled in, and paths are absolute (those of the file are relative to its
- * folder, those of --set to the working folder), so that the printed job means the same wherever it is read again: in a
- * folder of results, or by ranks with another working folder. */
+ * A loaded job is resolved: defaults are filled in, and paths are made absolute (a path in the file is relative to the
+ * file's folder, a path of --set to the working folder). So the printed job means the same wherever it is read again:
+ * in a folder of results, or by ranks with another working folder. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static void note_places(tutti_job *job, const tutti_job_source *source)
     job->train.init.said.state = tutti_job_said(source, "init.state", &job->arena);
 }
 
-/* Checks the job. If a failure is about numbers that the job does not give, its message says where they come from. */
+/* Checks the job. If the partition has set the number of ranks, the message of a failure says so. */
 static tutti_status check(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     const tutti_status st = tutti_job_check(job, source, err);
@@ -58,7 +58,7 @@ static bool takes_update(const tutti_job *job)
     return false;
 }
 
-/* Lets every rank update all weights if the named algorithm has no collectives for owners of slices. */
+/* Lets every rank update all weights if the job's algorithm lacks the collectives by which ranks update only slices. */
 static void fix_update(tutti_job *job)
 {
     char rows[2][TUTTI_ALGORITHM_TEXT];
@@ -72,10 +72,10 @@ static void fix_update(tutti_job *job)
     }
 }
 
-/* Sets the rule of buckets if the job gives only the size of buckets, or the buckets themselves, which imply it. */
+/* Sets the rule of buckets if the job gives only the size of buckets, or the buckets themselves, which imply a rule. */
 static void fix_buckets(tutti_job *job)
 {
-    enum { USUAL = 1 << 20 }; /* bytes: the key's default in the table */
+    enum { USUAL = 1 << 20 }; /* bytes: the default of exchange.bucket_bytes */
     if (job->exchange.buckets != TUTTI_BUCKETS_AUTO) return;
     if (job->plan.bucket_bytes != USUAL) job->exchange.buckets = TUTTI_BUCKETS_SIZE;
     if (job->plan.cut.n) job->exchange.buckets = TUTTI_BUCKETS_CUT;
@@ -130,7 +130,7 @@ tutti_status tutti_job_parse(const char *name, const char *text, size_t nbytes, 
 }
 
 /* A path given in the file is relative to the file's folder, a path given by an override to the working folder.
- * shorter: another name of the key, or NULL. */
+ * shorter: a shorter name of the key, or NULL. */
 static void make_absolute(tutti_job *job, const tutti_job_source *source, const char *key, const char *shorter,
                           const char **path)
 {

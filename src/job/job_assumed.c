@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_assumed.c: figures that a choice assumes if nothing was measured: a processor model that comes with the program,
- * and 10 GbE between hosts. */
+/* job_assumed.c: figures by which exchanges are chosen if nothing was measured: a processor model that comes with the
+ * program, and 10 GbE between hosts. */
 #include <stdio.h>
 
 #include "../predict/profile/processor_model.h"

@@ -25,7 +25,7 @@ const char *tutti_job_source_override(const tutti_job_source *source, const char
     return NULL;
 }
 
-/* Returns the line of a key with dots, or 0 if the file does not have it. */
+/* Returns the line of a key such as "optimiser.lr", or 0 if the file does not have it. */
 static int line_of(const tutti_yaml_node *root, const char *key)
 {
     const tutti_yaml_node *node = root;
@@ -247,7 +247,8 @@ static tutti_status check_optimiser(const tutti_job *job, const tutti_job_source
     return TUTTI_OK;
 }
 
-/* Checks that need the model or the file are made where these are read (training/run/keep/init.h). */
+/* Checks the keys of `init`. Checks that need the model or the file of weights come later
+ * (training/run/keep/init.h). */
 static tutti_status check_init(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     const tutti_texts *skip = &job->train.init.skip, *map = &job->train.init.map;
@@ -310,7 +311,7 @@ static tutti_status check_shares(const tutti_job *job, const tutti_job_source *s
     return REFUSE(key, "%s", why.text + n + 2);
 }
 
-/* Keys that belong to one rule of buckets need that rule. */
+/* Refuses keys of one rule of buckets under another rule. */
 static tutti_status check_buckets(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     const tutti_reals *cut = &job->plan.cut;
@@ -324,7 +325,7 @@ static tutti_status check_buckets(const tutti_job *job, const tutti_job_source *
     return TUTTI_OK;
 }
 
-/* Keys that belong to one algorithm need that algorithm. */
+/* Refuses keys of one algorithm under another algorithm. */
 static tutti_status check_algorithm_keys(const tutti_job *job, const tutti_job_source *source,
                                          char rows[2][TUTTI_ALGORITHM_TEXT], int nrows, tutti_failure *err)
 {
@@ -343,7 +344,7 @@ static tutti_status check_algorithm_keys(const tutti_job *job, const tutti_job_s
                : TUTTI_OK;
 }
 
-/* If the algorithm works once partial sums may be rounded too, the message says how. */
+/* If the algorithm works with partial sums that are rounded too, adds the key for this to the message. */
 static void offer_rounding(const char *row, tutti_compile_request request, tutti_failure *err)
 {
     tutti_schedule *schedule = NULL;
@@ -355,8 +356,8 @@ static void offer_rounding(const char *row, tutti_compile_request request, tutti
     tutti_fail(err, why.status, "%s; or let partial sums be rounded, too: 'rounding: each' beside this key", why.text);
 }
 
-/* Checks that the algorithm works for this many ranks in this mode: compiling it shows this, with the reason, and costs
- * little. */
+/* Checks, by compiling it, that the algorithm works for the job's ranks and rounding. This costs little, and a failure
+ * has the reason. */
 static tutti_status check_algorithm(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     const tutti_plan_config config = tutti_job_plan_config(job, &(tutti_job_seat){0});
@@ -388,7 +389,7 @@ static tutti_status check_algorithm(const tutti_job *job, const tutti_job_source
     return st;
 }
 
-/* Appends the methods that take a key. */
+/* Appends the names of the methods that take a key. */
 static void add_takers(const tutti_method_key *key, tutti_strbuf *out)
 {
     const tutti_method_row *m;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_choice.c: chooses the keys that are auto by predicted step time. */
+/* job_choice.c: chooses the values of keys that are auto, by predicted step times. */
 #include "job_choice.h"
 
 #include <stdio.h>
@@ -13,8 +13,9 @@
 #include "../device/device_row.h"
 #include "job_fields.h"
 
-/* A choice must be better than the fixed rule by at least this fraction: on one host, whose figures were measured with
- * some noise; between hosts; between hosts if kernel times are assumed. */
+/* A choice must save at least this fraction of the fixed rule's step time. HOST_MARGIN: on one host, whose figures were
+ * measured with some noise; NETWORK_MARGIN: between hosts; ASSUMED_MARGIN: between hosts, if kernel times are
+ * assumed. */
 static const double HOST_MARGIN = 0.03, NETWORK_MARGIN = 0.01, ASSUMED_MARGIN = 0.1;
 
 static tutti_open_keys open_keys(const tutti_job *job)
@@ -212,7 +213,7 @@ void tutti_job_exchange_words(const tutti_plan *plan, char out[TUTTI_EXCHANGE_WO
     const bool rule = !tutti_plan_algorithms(c->algorithm, rows);
     if (rule) name_rule(plan, named, sizeof named);
     int64_t largest = 0;
-    int n = 0; /* buckets of parameters that are not shared */
+    int n = 0; /* number of buckets of parameters that ranks do not share */
     for (int b = 0; b < plan->nbuckets; b++) {
         if (plan->buckets[b].parts > 1) continue;
         largest = plan->buckets[b].count > largest ? plan->buckets[b].count : largest;
@@ -255,7 +256,7 @@ void tutti_predict_memory_destroy(tutti_predict_memory *memory)
     free(memory);
 }
 
-/* Hashes everything that the answer depends on: the job, its ranks and the times of its kernels. */
+/* Hashes everything on which a choice depends: the job, its ranks, the topology and the times of its kernels. */
 static uint64_t hash_question(const tutti_job *job, const tutti_choice_question *q, const tutti_resolved *r)
 {
     const tutti_profile *p = q->profile;
@@ -308,7 +309,7 @@ static const tutti_job_choice *find_answer(const tutti_predict_memory *memory, u
     return NULL;
 }
 
-/* Chooses for `graph`; everything else is as in the job's plan. */
+/* Chooses for r's graph and plan, and makes the plan again with the choice. */
 static tutti_status choose(const tutti_job *job, tutti_choice_question *q, tutti_resolved *r, tutti_job_choice *out,
                            tutti_failure *err)
 {
@@ -333,7 +334,7 @@ static tutti_status choose(const tutti_job *job, tutti_choice_question *q, tutti
     return st;
 }
 
-/* Chooses, unless the same was asked before. */
+/* Chooses; if the last question was the same, takes its answer. */
 static tutti_status choose_anew(const tutti_job *job, tutti_choice_question *q, tutti_predict_memory *memory,
                                 tutti_resolved *r, tutti_job_choice *out, tutti_failure *err)
 {
@@ -351,7 +352,7 @@ static tutti_status choose_anew(const tutti_job *job, tutti_choice_question *q, 
     return st;
 }
 
-/* Gives assumed times; arg: what runs the kernels. */
+/* Gives assumed times; arg: the device that runs the kernels. */
 static tutti_status assume(const void *arg, const tutti_graph *graph, tutti_profile *out, tutti_failure *err)
 {
     const tutti_device *device = arg;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_choice.h: chooses the keys that are auto by predicted step time, and fixes them in the job. The fixed values are
- * part of the run's folder and of the plan's hash. Threads: owner. */
+/* job_choice.h: chooses the values of keys that are auto, by predicted step times, and fixes them in the job. The fixed
+ * values are written to the run's folder and are part of the plan's hash. Threads: owner. */
 #ifndef TUTTI_JOB_CHOICE_H
 #define TUTTI_JOB_CHOICE_H
 
@@ -10,7 +10,7 @@
 #include "tutti/predict.h"
 #include "tutti/topology.h"
 
-/* Appends in words how a plan exchanges gradients: "halving-doubling, 9 buckets of up to 12.0 MiB, sharded". */
+/* Writes in words how a plan exchanges gradients: "halving-doubling, 9 buckets of up to 12.0 MiB, sharded". */
 enum { TUTTI_EXCHANGE_WORDS = 240 };
 void tutti_job_exchange_words(const tutti_plan *plan, char out[TUTTI_EXCHANGE_WORDS]);
 
@@ -27,13 +27,14 @@ typedef struct {
 typedef struct {
     const tutti_topology *topology;
     const tutti_profile *profile; /* NULL: kernel times are assumed, for a run that has measured nothing */
-    /* gives the times of graphs with shared layers; NULL: these times are assumed too, or, where there is a profile, no
-     * layer is shared */
+    /* gives the times of graphs with shared layers; NULL with a profile: no layer is shared; NULL without a profile:
+     * these times are assumed too */
     tutti_choice_profile_of *profile_of;
     const void *profile_arg;
-    bool keeps_layers;            /* no layer is shared, although the job leaves it open */
-    int most_fan_in;              /* see most_fan_in in tutti_predict_options */
-    tutti_predict_memory *memory; /* what the prediction keeps for the next prediction; NULL = nothing */
+    bool keeps_layers;            /* true: no layer is shared, even if parallel.layers is auto */
+    int most_fan_in;              /* most ranks that may send to one rank of another host at a time; see
+                                   * tutti_predict_options */
+    tutti_predict_memory *memory; /* what a prediction keeps for the next prediction; NULL = nothing */
 } tutti_job_choice_by;
 
 /* Chooses the auto keys of r's plan, and makes r's plan again with them. If the same was asked before, the stored
@@ -43,12 +44,12 @@ tutti_status tutti_job_choose(const tutti_job *job, const tutti_job_choice_by *b
 /* Fills in kernel times without a measurement: those of a processor, or card, whose figures come with the program. */
 void tutti_job_assume(const tutti_graph *g, bool card, tutti_profile *out);
 /* Describes the machine of a run as far as it is known: this host with `ncores` cores (0 = all), or several equal hosts
- * with the same number of ranks, on a network with assumed figures. Returns false if hosts differ; then nothing is
- * known to choose by. host_of NULL = one host. */
+ * with the same number of ranks, on a network with assumed figures. Returns false if hosts differ; then there are no
+ * figures to choose by. host_of NULL = one host. */
 bool tutti_job_machine(const int32_t *host_of, int nranks, int ncores, tutti_topology *out);
 
 /* Returns the job with the overrides of a choice; NULL if an override is not valid. Release it by tutti_job_forget;
- * whatever the first job holds must outlive it. */
+ * `job` must outlive it, because both share texts. */
 tutti_job *tutti_job_with(const tutti_job *job, const char *text);
 void tutti_job_forget(tutti_job *copy);
 /* Makes r's plan again for the job as it is now, and before that r's graph if other layers are shared now. */

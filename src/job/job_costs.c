@@ -3,8 +3,9 @@
  * `exchange.buckets: auto`.
  *
  * Ranks rewrite their gradients before each exchange, as kernels do: cache lines that other ranks have read must be
- * called back, and that is part of the cost. The time of the same rewriting without a reader is subtracted. The second
- * fastest of several blocks counts: a block that was interrupted says nothing about the wire. */
+ * taken back from their caches, which is part of the cost. The time of the same rewriting without a reader is
+ * subtracted. The second fastest of several blocks of exchanges counts: a block that was interrupted says nothing about
+ * the wire. */
 #include "job_costs.h"
 
 #include <stdlib.h>
@@ -57,8 +58,9 @@ static void bench_destroy(bench *b)
     free(b->zeros);
 }
 
-/* Binds the exchanges of the first unsplit bucket that steps or periods start, one after the other: all buckets use the
- * same algorithms. All ranks make the exchanges, also ranks that take no part in some of them. */
+/* Binds, for n elements, the exchanges of the first unsplit bucket that a step or period starts. One bucket is enough,
+ * because all buckets use the same algorithms. All ranks make the exchanges, even ranks that take no part in some of
+ * them. */
 static tutti_status bind_bucket(bench *b, int64_t n, const tutti_place *roots, tutti_failure *err)
 {
     const tutti_plan *plan = b->plan;
@@ -135,7 +137,7 @@ static double time_rewriting(const bench *b, int64_t n, int invocations)
     return (tutti_clock_s() - begin) / invocations;
 }
 
-/* If exchanges are between some ranks only, a block ends when the last rank has finished. */
+/* Times a block of exchanges. If they are between some ranks only, the block ends when the last rank has finished. */
 static tutti_status time_together(bench *b, int64_t n, int invocations, double *seconds, tutti_failure *err)
 {
     const int nranks = b->plan->config.nranks;
@@ -148,7 +150,7 @@ static tutti_status time_together(bench *b, int64_t n, int invocations, double *
     return st;
 }
 
-/* Measures the seconds of one exchange of n elements. Rank 0 decides, and the other ranks follow. */
+/* Measures the seconds of one exchange of n elements. Rank 0 decides how often the exchange is repeated. */
 static tutti_status time_size(bench *b, int64_t n, double *seconds, tutti_failure *err)
 {
     double blocks[NBLOCKS], once;

@@ -52,9 +52,9 @@ typedef enum {
     TUTTI_CONCERNS_RECORD, /* what is tested, kept and reported: it may always be changed */
 } tutti_concern;
 
-/* The configurations of the modules hold the values of their keys. tutti_job_plan_config, tutti_job_update and similar
- * functions, and the session, add what follows from several keys or from a rank's place. The other fields are values
- * that no module has in that form. */
+/* The configurations of the modules (data, graph, plan, train) hold the values of those modules' keys. Functions such
+ * as tutti_job_plan_config and tutti_job_update, and the session, add values that follow from several keys or from a
+ * rank's place. The other fields hold keys that no module has in that form. */
 struct tutti_job {
     const char *model; /* name of a model that comes with the program, or path of a model file */
     tutti_dataset_config data;
@@ -98,7 +98,7 @@ struct tutti_job {
         const char *said_layers, *said_groups; /* not keys: where the job gave parallel.layers and parallel.groups */
     } parallel;
     /* the following are not keys */
-    bool ranks_by_partition; /* the job does not give the number of ranks */
+    bool ranks_by_partition; /* true if the partition has set the number of ranks */
     const char *said_partition;
     const char *folder; /* folder of the job file; tutti_job_load has made model and data paths absolute */
     tutti_arena arena;
@@ -108,7 +108,7 @@ struct tutti_job {
 typedef struct {
     tutti_field field[TUTTI_JOB_MAX_FIELDS];
     tutti_concern concerns[TUTTI_JOB_MAX_FIELDS]; /* what the key of each field concerns */
-    /* the names that keys with names of table rows may have */
+    /* lists of the names that such keys as optimiser.rule may have */
     char rules[TUTTI_JOB_NAMES], sets[TUTTI_JOB_NAMES], presets[TUTTI_JOB_NAMES], methods[TUTTI_JOB_NAMES],
         kernels[TUTTI_JOB_NAMES];
     tutti_field_table table;
@@ -143,12 +143,12 @@ typedef struct {
     const char *const *overrides;
     int noverrides;
     int nlocal;     /* number of ranks on this host, 0 = all */
-    bool any_ranks; /* checks that depend on the number of ranks are left to the caller, which plans for one */
+    bool any_ranks; /* true: checks that depend on the number of ranks are left to the caller */
 } tutti_job_source;
 
 /* Returns the last override "key=value" that sets `key`, or NULL. */
 const char *tutti_job_source_override(const tutti_job_source *source, const char *key);
-/* Fills in plan.topology; TUTTI_ERR_USAGE with the place if the line is no topology. */
+/* Sets plan.topology from exchange.topology; TUTTI_ERR_USAGE with the place if its line is no topology. */
 tutti_status tutti_job_read_topology(tutti_job *job, const tutti_job_source *source, tutti_failure *err);
 /* Returns where a key got its value, and the key, as the beginning of an error message: "job.yaml: line 4: init.skip".
  * The text is in `arena`. */
@@ -176,9 +176,9 @@ bool tutti_job_shares(const tutti_job *job);
 /* Refuses keys that do not go together, and ranks that cannot form the job's number of groups; *key is the key to
  * blame. */
 tutti_status tutti_job_check_parallel(const tutti_job *job, const char **key, tutti_failure *err);
-/* Decides which ranks share which layers, for a graph of the model. as_written: the model of its file; model: as it is
- * run. The number of groups is the job's, or the number with which a rank receives fewest elements. TUTTI_ERR_USAGE
- * with the place. */
+/* Decides which ranks share which layers, for a graph of the model. as_written: the model as in its file; model: the
+ * model as it is run. The number of groups is the job's, or the number with which a rank receives fewest elements.
+ * TUTTI_ERR_USAGE with the place. */
 tutti_status tutti_job_split(const tutti_job *job, const tutti_model *as_written, const tutti_model *model, int nranks,
                              const tutti_graph_config *config, tutti_split_layers *out, tutti_failure *err);
 /* Fills in ranks and threads that follow from a partition of this machine (job_partition.c); TUTTI_ERR_USAGE with the

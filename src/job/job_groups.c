@@ -16,7 +16,7 @@ static bool is_number_to(const char *text, double most)
     return tutti_options_is_number(text) && end != text && !*end && value >= 0 && value <= most;
 }
 
-/* True in the range of optimiser.lr and optimiser.weight_decay (job_table.c). */
+/* is_rate: true in the range of optimiser.lr; is_decay: in that of optimiser.weight_decay (job_table.c). */
 static bool is_rate(const char *text)
 {
     return is_number_to(text, 1e6);

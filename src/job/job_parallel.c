@@ -79,7 +79,7 @@ static int find_least(const tutti_split_layer *layers, int n, int nranks, int64_
     return best;
 }
 
-/* The shapes come from a graph without split layers. */
+/* Sets *parts by the shapes of the layers in a graph without split layers. */
 static tutti_status choose(const tutti_split_layers *split, const tutti_model *model, int nranks,
                            const tutti_graph_config *config, int *parts, tutti_failure *err)
 {

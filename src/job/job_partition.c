@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job_partition.c: sets ranks and threads from the key `partition`: one rank for each group, and a thread for each core
- * of the smallest group. The machine that reads the job decides them, as the build that reads it decides `kernels:
+ * of the smallest group. The machine on which the job is read decides both numbers, as the build decides `kernels:
  * auto`; the printed job has the numbers. */
 
 #include "../partition/partition.h"
@@ -18,7 +18,7 @@ static tutti_status fill_in(tutti_job *job, const tutti_job_source *source, int 
     if (tutti_job_is_given(source, "threads")) return TUTTI_OK;
     st = tutti_partition_fits(p, here, err);
     if (!st) job->threads = tutti_partition_threads(p, here, tutti_cores_quota().cores);
-    /* the same limit as for a number that the job gives */
+    /* the same limit as for a number of threads that the job gives */
     if (job->threads > TUTTI_JOB_MAX_THREADS) job->threads = TUTTI_JOB_MAX_THREADS;
     return st;
 }

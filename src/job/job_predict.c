@@ -29,8 +29,8 @@ typedef struct {
     tutti_strbuf saved;           /* lines for options->save_profile: the measurements */
 } session;
 
-/* Returns the threads that compute at the same time: on a host one for each rank, up to its cores; on a star each host
- * has only its own rank. */
+/* Returns how many ranks of one host compute at the same time: on the topology `host` all ranks, up to its cores; on
+ * another topology one. */
 static int busy_of(const session *s, int nranks)
 {
     double most = s->topology->kind == TUTTI_TOPOLOGY_HOST ? s->topology->figure[TUTTI_FIGURE_CORES] : 1;
@@ -38,7 +38,7 @@ static int busy_of(const session *s, int nranks)
     return busy < TUTTI_MAX_BUSY ? busy : TUTTI_MAX_BUSY;
 }
 
-/* A kernel belongs to one thread: every busy thread gets a graph of its own. */
+/* Gets the kernel times of a graph. To measure them, every busy thread needs a graph of its own. */
 static tutti_status profile_take(session *s, tutti_graph *graph, int busy, tutti_profile *out, tutti_failure *err)
 {
     if (s->options->device) return tutti_profile_of_processor_model(&s->device, graph, out, err);
@@ -92,8 +92,8 @@ static void view_release(rank_view *v)
     free(v->host_of);
 }
 
-/* Returns the job for a rank count. A single rank, which all others are compared with, exchanges nothing and needs no
- * algorithm. */
+/* Returns the job for a rank count. A single rank, with which all rank counts are compared, exchanges nothing and needs
+ * no algorithm. */
 static tutti_job job_of(const session *s, int nranks)
 {
     tutti_job job = *s->job;
@@ -120,7 +120,7 @@ static tutti_status view_plan(const session *s, const tutti_job *job, int nranks
     return st ? st : tutti_job_resolve(job, &seat, &v->parts, err);
 }
 
-/* If ranks wait for each other, kernels take the time of the slowest rank's kernels. */
+/* If ranks wait for each other, stretches kernel times to those of the slowest rank. */
 static void await_slowest(const session *s, const double *slowness, rank_view *v, tutti_profile *profile)
 {
     const int nranks = v->parts.plan->config.nranks;
@@ -135,7 +135,7 @@ static void await_slowest(const session *s, const double *slowness, rank_view *v
     if (s->trace.spread.n) v->spread = waits ? tutti_slowest_rank(&s->trace.spread, &ranks) : 1;
 }
 
-/* Changes a profile from one of a rank to one of the slowest rank, by the options. */
+/* Stretches a rank's profile to the slowest rank, and by the options `share` and `speed`. */
 static void adjust_profile(const session *s, const double *slowness, rank_view *v, tutti_profile *profile)
 {
     await_slowest(s, slowness, v, profile);
@@ -143,15 +143,16 @@ static void adjust_profile(const session *s, const double *slowness, rank_view *
     if (s->options->speed > 0) tutti_profile_stretch(profile, 1 / s->options->speed);
 }
 
-/* The rank whose other graphs are timed. */
+/* The rank for which time_shared times other graphs. */
 typedef struct {
     const session *s;
     const double *slowness;
     rank_view *view;
 } timed_rank;
 
-/* Gives the times of a graph whose layers are shared. A processor model has figures for any graph. Measured times and
- * those of a trace are of whole layers; a rank that shares a layer does as many multiplications, so the times stay. */
+/* Gives the times of a graph whose layers are shared. A processor model has figures for any graph. Times that were
+ * measured, or come from a trace, are of whole layers; a rank that shares a layer does as many multiplications, so the
+ * times stay. */
 static tutti_status time_shared(const void *arg, const tutti_graph *graph, tutti_profile *out, tutti_failure *err)
 {
     const timed_rank *t = arg;
@@ -252,7 +253,8 @@ static tutti_status predict_count(session *s, int nranks, tutti_prediction *out,
     return TUTTI_OK;
 }
 
-/* Speed-up is relative to one rank that nothing slows down, which is predicted even if it was not asked for. */
+/* Speed-up is relative to one rank that nothing slows down, which is predicted even if the caller did not ask for
+ * it. */
 static tutti_status predict_all(session *s, const int *ranks, int n, tutti_prediction *out, tutti_failure *err)
 {
     const double *slowness = s->options->slowness;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_presets.c: presets of the optimiser: keys by the name of a run that is known to work. Values in the job take
- * precedence.
+/* job_presets.c: presets of the optimiser: values of several keys, under the name of a run that is known to work.
+ * Values in the job take precedence.
  *
  * The figures are those of MLPerf's reference convergence points of ResNet-50 by LARS (github.com/mlcommons/logging,
  * rcps_resnet.json of 4.0), the form of the rate is that of its rules (github.com/mlcommons/training_policies,
- * training_rules.adoc: polynomial decay). Values that are not given there stay as in the job: trust, end_lr, power. */
+ * training_rules.adoc: polynomial decay). Values that MLPerf does not give stay as in the job: trust, end_lr, power. */
 #include <stdio.h>
 #include <string.h>
 

@@ -24,7 +24,7 @@ typedef struct {
 #define CHOICE(key, at, concerns, initial, choices, help)   ROW(CHOICE, key, at, concerns, initial, choices, 1, 0, help)
 #define EITHER(key, at, concerns, initial, choices, help)   ROW(EITHER, key, at, concerns, initial, choices, 1, 0, help)
 
-/* keys of two rows that stand in the table for all keys of rules, and of methods */
+/* marks of two rows of the table: the first stands for the keys of all rules, the second for those of all methods */
 static const char rule_keys[] = "keys of rules", method_keys[] = "keys of methods";
 
 static const job_row own[] = {
@@ -228,7 +228,7 @@ static const char *list_names(const char *before, const char *(*name_at)(int), c
     return out;
 }
 
-/* Adds the names at the end of a field's words, if they are rows of a table. */
+/* Adds names of table rows to the choices or the help of a field that has such names as values. */
 static void add_names(tutti_field *f, tutti_job_fields *space)
 {
     if (!strcmp(f->key, "optimiser.rule")) f->choices = list_names("", rule_name, "|", space->rules);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_tuned.c: opens the tune file of a job's kernels, and sends rank 0's text to all ranks. Rank 0 reads it and checks
- * that it is of its own processor. All ranks choose by that text, so that they choose alike whatever files their hosts
- * have. */
+/* job_tuned.c: opens the tune file of a job's kernels, and sends rank 0's text to all ranks. Rank 0 reads the file and
+ * checks that it is of rank 0's processor. All ranks choose kernels by rank 0's text, so that they choose alike
+ * whatever files their hosts have. */
 #include <stdlib.h>
 #include <string.h>
 

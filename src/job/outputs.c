@@ -44,11 +44,14 @@ bool tutti_outputs_same(const char *a, const char *b)
 
 /* ---- files of a folder ---- */
 
-enum { DEEPEST = 3 }; /* as in RUN/checkpoints/step_N/FILE, DATA/train/CLASS/FILE */
+enum {
+    DEEPEST = 3
+}; /* levels of folders that are searched, as in RUN/checkpoints/step_N/FILE,
+                       * DATA/train/CLASS/FILE */
 
-/* True if a link of either kind below the folder leads to this file, whose own path is elsewhere. If the file has only
- * one name, only symbolic links can lead to it, and only they are checked. counts: which names in the folder itself
- * count; NULL: all. */
+/* True if a hard or symbolic link below the folder leads to this file, whose own path is elsewhere. If the file has
+ * only one name, only symbolic links can lead to it, and only they are checked. counts: which names in the folder
+ * itself count; NULL: all. */
 static bool links_to(const char *folder, bool (*counts)(const char *name), const struct stat *file, int depth)
 {
     DIR *dir = opendir(folder);
@@ -103,8 +106,8 @@ static bool is_named_as_data(const char *path)
     return false;
 }
 
-/* True if the folder protects the file. In a folder of data new files may be made as anywhere; existing files are
- * protected if they look like data, or if a link leads to them. */
+/* True if the folder protects the file. all: it protects every file in it. Otherwise (a folder of data) new files may
+ * be made in it; existing files are protected if they look like data, or if a link leads to them. */
 static bool is_of_folder(const char *folder, bool all, const char *path)
 {
     struct stat info, link;
@@ -188,7 +191,7 @@ tutti_status tutti_outputs_try(const tutti_output *files, int n, tutti_failure *
 {
     for (int i = 0; i < n; i++) {
         const tutti_output *out = &files[i];
-        /* "-" is printed, not written to a file */
+        /* "-" means standard output */
         if (!out->written || out->is_run || !out->path || !strcmp(out->path, "-")) continue;
         if (will_have_place(files, n, out->path)) continue;
         if (tutti_file_try_to_write(out->path, err)) {

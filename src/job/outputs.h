@@ -12,9 +12,10 @@
 
 /* A file that a command reads or writes. A file that is read may be a folder: of a run, of a checkpoint or of data. */
 typedef struct {
-    const char *what;     /* "the data", "--trace" */
+    const char *what;     /* name in messages: "the data", "--trace" */
     const char *path;     /* NULL = the command has no such file */
-    bool written, is_run; /* written: it is written; is_run: it is the folder of a run that is written */
+    bool written, is_run; /* written: the command writes it; is_run: it is the folder of a run that the command
+                           * writes */
 } tutti_output;
 /* TUTTI_ERR_USAGE if a file that is written has an empty name, or is also read, or is written twice. */
 tutti_status tutti_outputs_check(const tutti_output *files, int n, tutti_failure *err);

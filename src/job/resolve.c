@@ -42,7 +42,7 @@ tutti_loss_scale tutti_job_loss_scale(const tutti_job *job)
     return l;
 }
 
-/* Copies the method's keys into the plan, or into the centre. */
+/* Copies the values of the method's keys into target: the plan's configuration, or the centre. */
 static void hear_method(const tutti_job *job, bool of_centre, void *target)
 {
     const tutti_method_row *method = tutti_method_find(job->method.name);
@@ -105,8 +105,7 @@ static tutti_status connect_device(const tutti_job *job, const tutti_job_seat *s
     return tutti_device_connect(name, card_of(seat), &r->device, &r->why_cpu, err);
 }
 
-/* A single rank on a card exchanges nothing, so that one bucket, with one launch of the update for many parameters, is
- * fastest. */
+/* Sets one bucket for a single rank on a card: it exchanges nothing, and one launch then updates many parameters. */
 static void take_one_bucket(const tutti_resolved *r, tutti_plan_config *config)
 {
     const bool is_rule = config->bucket_bytes == TUTTI_BUCKET_LAYER || config->bucket_bytes == TUTTI_BUCKET_SOONEST;

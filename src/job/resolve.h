@@ -11,7 +11,7 @@
 /* Measured times by which kernels are chosen (job_tuned.c). They must live as long as graphs that use them. */
 typedef struct tutti_job_times tutti_job_times;
 /* Opens the times. text NULL = read the job's file, which is refused if it is damaged or of another processor. *out
- * NULL: the job has none. */
+ * NULL: the job has no tune file. */
 tutti_status tutti_job_open_times(const tutti_job *job, const char *text, tutti_job_times **out, tutti_failure *err);
 const struct tutti_tuned *tutti_job_times_tuned(const tutti_job_times *t);
 void tutti_job_times_close(tutti_job_times *t);
@@ -32,14 +32,14 @@ typedef struct {
 typedef struct {
     int rank, nranks;       /* nranks 0: the job's own count */
     const int32_t *host_of; /* the host of each rank, NULL = one host */
-    bool prove_later;       /* proves later: see tutti_plan_config */
+    bool prove_later;       /* true: schedules are proved later (tutti_plan_config) */
     const char *times;      /* the text from tutti_job_share_times; NULL = the job's file is read here */
     bool on_device;         /* kernels run on the job's `device`; false: on the cpu, for which predictions are made */
 } tutti_job_seat;
 
-/* Makes a job's parts. With `exchange.buckets: auto`, buckets are merged up to 1 MiB until tutti_resolved_replan is
- * given the costs of exchanges (job_costs.h). A batch that does not divide is TUTTI_ERR_USAGE and names the nearest
- * that does. */
+/* Makes the model, step graph and plan of a job. With `exchange.buckets: auto`, buckets are merged up to 1 MiB until
+ * tutti_resolved_replan is given the costs of exchanges (job_costs.h). A batch that ranks cannot share equally is
+ * TUTTI_ERR_USAGE; the message names the nearest that they can. */
 tutti_status tutti_job_resolve(const tutti_job *job, const tutti_job_seat *seat, tutti_resolved *out,
                                tutti_failure *err);
 /* Makes r's plan again with a configuration. On failure r keeps its plan. */
@@ -47,8 +47,7 @@ tutti_status tutti_resolved_plan(tutti_resolved *r, const tutti_plan_config *con
 /* Makes r's plan again with the costs of exchanges. */
 tutti_status tutti_resolved_replan(tutti_resolved *r, const tutti_plan_costs *costs, tutti_failure *err);
 /* Replaces r->graph by a graph in which ranks share the layers that the job names. If these are the layers that are
- * shared now, r->graph stays the same pointer. Else the graph before belongs to the caller, who makes the plan
- * again. */
+ * shared now, r->graph stays the same pointer. Else the caller owns the earlier graph and makes the plan again. */
 tutti_status tutti_resolved_share(tutti_resolved *r, const tutti_job *job, tutti_failure *err);
 void tutti_resolved_release(tutti_resolved *r);
 /* Returns the name of the device that runs r's kernels, for people: "NVIDIA H200", "cpu". The text lives as long as

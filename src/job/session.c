@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session.c: opens a session: turns a job's keys into the trainer's configuration, and fixes auto keys from the group
- * or the run before. */
+/* session.c: opens a session: turns a job's keys into the trainer's configuration, and fixes keys that are auto, by the
+ * group or by the earlier run. */
 #include "session.h"
 
 #include <inttypes.h>
@@ -121,9 +121,9 @@ tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *
 
 enum { MOST_JOB_BYTES = 1 << 20 };
 
-/* Returns, as overrides, the values with which the run in this folder began for keys that are auto now, if it had the
- * same number of ranks; NULL: none. again: the run has begun and lost a rank, so the folder has its job even before the
- * first checkpoint. */
+/* Returns, as overrides, the values with which the run in this folder began for keys that the job leaves auto, if that
+ * run had the same number of ranks; NULL: none. again: the run has begun and lost a rank, so the folder has its job
+ * even before the first checkpoint. */
 static char *find_kept(const tutti_job *job, const char *dir, int nranks, bool again)
 {
     char *path = NULL, *text = NULL, *out = NULL;
@@ -188,7 +188,7 @@ tutti_status tutti_session_choose(const tutti_job *job, const tutti_topology *t,
     }
     const tutti_job *now = kept ? s->chosen : job;
     s->is_kept = kept != NULL;
-    /* pretended kernels take the times of a layer trace, which are of whole layers */
+    /* pretended kernels take times of whole layers from a trace, so no layer is shared */
     const tutti_job_choice_by by = {.topology = t, .keeps_layers = s->pretended != NULL};
     tutti_status st = t ? tutti_job_choose(now, &by, &s->parts, &choice, err) : TUTTI_OK;
     s->choice_s = choice.seconds;

@@ -15,17 +15,18 @@ typedef struct {
     void *kept; /* mapping of a memory file with these samples; NULL = none */
     size_t kept_bytes;
 } tutti_session_data;
-/* Opens the data sets; collective with a group (may be NULL). Sets that hold bytes are made once on each host, or once
- * for all ranks of a host that have the same number in memory_of (one number for each rank; NULL = one memory for each
- * host). If only one rank knows a failure, it has the message and the others fail with empty ones. */
+/* Opens the data sets; collective with a group (may be NULL). Sets that hold their samples in memory are made once on
+ * each host, or once for all ranks of a host that have the same number in memory_of (one number for each rank; NULL =
+ * one memory for each host). If only one rank knows a failure, it has the message and the others fail with empty
+ * ones. */
 tutti_status tutti_session_data_open(const tutti_job *job, tutti_group *group, const int32_t *memory_of,
                                      tutti_session_data *out, tutti_failure *err);
-/* Opens the data sets through `fd`, a memory file that outlives this process and is the same for all ranks. They are of
- * one host. Rank 0 makes the samples if the file does not hold them yet. Collective; a rank that has the sets already
- * passes them in *out, and they stay. Failures are those of tutti_session_data_open. */
+/* Opens the data sets through `fd`, a memory file that outlives this process and is the same for all ranks. The ranks
+ * are of one host. Rank 0 makes the samples if the file does not hold them yet. Collective; a rank that has the sets
+ * already passes them in *out, and they stay. Failures are those of tutti_session_data_open. */
 tutti_status tutti_session_data_open_kept(const tutti_job *job, tutti_group *group, int fd, tutti_session_data *out,
                                           tutti_failure *err);
-/* Returns the bytes of samples on each host; 0 if no set holds them. */
+/* Returns the bytes of samples on each host; 0 if no set holds its samples in memory. */
 int64_t tutti_session_data_bytes(const tutti_session_data *d);
 void tutti_session_data_release(tutti_session_data *d);
 
@@ -34,11 +35,11 @@ typedef struct {
     tutti_job *chosen;                        /* the job with its auto keys fixed; NULL: no key was auto */
     char *job_text, *data_text, *if_diverged; /* job_text: the text of `chosen`, if that is not NULL, else of the job */
     const char **free_keys;                   /* the array of config.free_keys */
-    /* what was chosen, for people; "" = nothing was, or rank 0 chose and sent it */
+    /* the chosen exchanges in words, on rank 0; "" = nothing was chosen, or this is another rank */
     char exchange[240];
     bool again;   /* ranks have joined again after one was lost */
     bool is_kept; /* the choice is the one that the run in this folder began with */
-    /* seconds of the choice, and predicted time of a step (on one host without kernels) */
+    /* seconds that the choice took; predicted seconds of a step (on one host without kernels) */
     double choice_s, predicted_s;
     tutti_train_config config;        /* the caller sets dir, fresh and listeners */
     tutti_pretended_layer *pretended; /* NULL = kernels compute */
@@ -50,8 +51,8 @@ typedef struct {
 tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *data, tutti_group *group,
                                 const char *times, tutti_session *out, tutti_failure *err);
 /* Fixes the keys of `exchange` that are auto: to the values of the newest checkpoint under dir, if it is of the same
- * number of ranks. Keys that are auto after that are chosen by predicted times on t. dir NULL: there is no checkpoint;
- * t NULL: nothing is chosen. *overrides: the values that were set, "" or NULL = none; the caller frees it. */
+ * number of ranks. Keys that are still auto are chosen by predicted times on t. dir NULL: there is no checkpoint; t
+ * NULL: nothing is chosen. *overrides: the values that were set, "" or NULL = none; the caller frees it. */
 tutti_status tutti_session_choose(const tutti_job *job, const tutti_topology *t, const char *dir, tutti_session *s,
                                   char **overrides, tutti_failure *err);
 /* Collective, before training: rank 0 chooses what is auto, for all ranks; schedules are proved, once for all ranks;

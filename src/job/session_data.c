@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session_data.c: opens the data sets of a job, once for each host, in memory that its ranks share. In a group the
- * lowest rank of each host, or of the ranks near one memory, draws, reads and decodes them for all of these. A set that
- * holds no bytes (pictures, decoded when they are asked for) is opened by each rank. */
+ * lowest rank of each host, or of the ranks near one memory, draws, reads and decodes the samples for all these ranks.
+ * A set that holds no bytes (pictures, decoded when they are asked for) is opened by each rank. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>

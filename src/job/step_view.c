@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_view.c: keeps the log, the longest chain and the busiest link of a predicted step, with names. */
+/* step_view.c: keeps the log, the longest chain and the busiest link of a predicted step, with the names of layers and
+ * exchanges. */
 #include "step_view.h"
 
 #include <stdlib.h>
@@ -62,7 +63,8 @@ const char *tutti_step_view_name(const tutti_step_view *view, tutti_stretch_kind
     return wire ? view->exchanges[what] : view->layers[what];
 }
 
-/* If there are too many stretches to name: adds how long each kind takes, in the order in which they come. */
+/* If there are too many stretches to name: adds how long all stretches of a kind take, kind by kind as they first
+ * occur. */
 static void add_sums(const tutti_step_view *view, tutti_strbuf *out)
 {
     double seconds[TUTTI_NSTRETCHES] = {0};

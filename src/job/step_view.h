@@ -12,7 +12,7 @@
 typedef struct {
     int nranks;
     tutti_prediction predicted;
-    tutti_step_log log; /* n = 0: workers take steps of their own, and no worker stands for all */
+    tutti_step_log log; /* n = 0: workers take steps of their own, so there is no common step */
     tutti_step_stretch *path;
     int npath;
     tutti_busiest_link busiest;
@@ -33,7 +33,8 @@ const char *tutti_step_view_name(const tutti_step_view *view, tutti_stretch_kind
  * (gradients of bucket 0)"; for more than a few stretches, the sum of each kind. */
 void tutti_step_view_words(const tutti_step_view *view, tutti_strbuf *out);
 
-/* Gives plan and times of a rank count to `look`, which may read them until it returns. */
+/* tutti_job_look calls a function of this type with the plan and times of a rank count, which it may read until it
+ * returns. */
 typedef tutti_status tutti_job_look_at(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
                                        const double *slowness, void *arg, tutti_failure *err);
 tutti_status tutti_job_look(const tutti_job *job, const tutti_topology *t, const tutti_predict_options *options,

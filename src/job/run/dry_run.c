@@ -91,8 +91,8 @@ static void show_plan(const tutti_job *job, const tutti_session *s, const tutti_
                         tutti_pages_are_huge() ? "huge" : "small");
     tutti_strbuf_printf(out, "# memory of rank 0 while it saves a checkpoint: %.2f MB more\n",
                         (double)tutti_saving_bytes(p) / 1e6);
-    if (tutti_session_data_bytes(data) && !strcmp(job->partition, "none")) /* otherwise the memory of the groups is
-                                                                            * shown */
+    /* with a partition, the memory of each group is shown instead */
+    if (tutti_session_data_bytes(data) && !strcmp(job->partition, "none"))
         tutti_strbuf_printf(out, "# memory of a host: samples %.2f MB, once for all its ranks\n",
                             (double)tutti_session_data_bytes(data) / 1e6);
 }

@@ -53,8 +53,8 @@ tutti_status tutti_run_check(const tutti_job *job, const tutti_run_options *o, c
 
 /* ---- one rank ---- */
 
-/* Answers the trainer whether the run is to end. It is called at the beginning of each step, and more often: from the
- * second call on there is something to save. */
+/* Returns the signal by which the run is to end; 0 = it goes on. The trainer asks at the beginning of each step, and
+ * more often: from the second time on there is a step to save. */
 static int stop_asked(void *arg)
 {
     tutti_rank_run *r = arg;
@@ -67,7 +67,8 @@ static void tell_report(void *arg, const char *words)
     tutti_run_tell(arg, TUTTI_RUN_REPORT, words);
 }
 
-/* Reports which ranks are waited for. Before it has joined, the process is no rank. */
+/* Reports which ranks the join waits for. The report names no sender, because this process is no rank before it has
+ * joined. */
 static void tell_waiting(void *arg, const char *words)
 {
     tutti_rank_run r = *(const tutti_rank_run *)arg;
@@ -81,7 +82,7 @@ static tutti_status listen_for_reports(tutti_rank_run *r)
     return r->options->report_signal ? tutti_group_report_on(r->group, r->options->report_signal, &r->err) : TUTTI_OK;
 }
 
-/* A run starts over once: after a loss it goes on. */
+/* True if --fresh holds: only in the first epoch, as after a loss the run goes on. */
 static bool starts_over(const tutti_rank_run *r)
 {
     return r->options->fresh && r->now.epoch <= 1;

@@ -18,8 +18,8 @@ typedef struct {
     tutti_group *group;
     const tutti_session *session; /* the session that is run, once it is known */
     int64_t began_ns, nasked;     /* nasked: how often the rank was asked whether to end in this epoch */
-    tutti_run_place now;          /* place in the current epoch, where lost ranks are replaced: epoch, lost, lost_ns */
-    tutti_session_data kept;      /* the data sets, where they are kept from epoch to epoch */
+    tutti_run_place now;          /* if lost ranks are replaced: this rank's place in the current epoch */
+    tutti_session_data kept;      /* the data sets, if they are kept from epoch to epoch */
     int culprit;                  /* the rank that the group blames for its failure; -1 = none */
     bool is_borne;                /* this rank has failed, and the other ranks go on */
     bool is_told;                 /* the failure of this rank was reported */
@@ -37,7 +37,8 @@ void tutti_run_tell_rule(const tutti_rank_run *r);
 void tutti_run_tell_end(const tutti_rank_run *r);
 /* run_epochs.c: true if the rank has failed because another rank was lost, and lost ranks are replaced. */
 bool tutti_run_has_lost(const tutti_rank_run *r);
-/* Waits for the next epoch of the group and puts it into config. False: there is none, and the failure stays. */
+/* Waits for the next epoch of the group and puts it into config. False: no further epoch follows, and r keeps its
+ * failure. */
 bool tutti_run_begin_epoch(tutti_rank_run *r, tutti_group_config *config);
 /* Prepares config for a run whose lost ranks are replaced. */
 void tutti_run_watch_epoch(tutti_rank_run *r, tutti_group_config *config);

@@ -101,7 +101,7 @@ static void add_exchange(const tutti_rank_run *r, tutti_strbuf *out)
                         s->predicted_s * 1e3, tutti_group_nhosts(r->group) == 1 ? ", beside kernels" : "");
 }
 
-/* says: the plan in at most ten words. A run is described only when it is known that nothing refuses it. */
+/* Describes the run, when nothing can refuse it any more. says: the plan in at most ten words. */
 static void tell_plan(const tutti_rank_run *r, const char *says)
 {
     char *kernels = tutti_graph_say_choices(r->session->parts.graph);
@@ -134,7 +134,8 @@ void tutti_run_hear(void *arg, const tutti_train_event *e)
         [TUTTI_TRAIN_COST] = TUTTI_RUN_COST,        [TUTTI_TRAIN_VISITS] = TUTTI_RUN_VISITS,
     };
     const tutti_rank_run *r = arg;
-    if (e->kind == TUTTI_TRAIN_BEARS) { /* a launcher does not know which runs bear failures, so this rank tells it */
+    if (e->kind == TUTTI_TRAIN_BEARS) { /* a launcher does not know that this run goes on after a failure, so the
+                                         * rank tells it */
         tutti_launch_tell_borne();
         return;
     }

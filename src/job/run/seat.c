@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* seat.c: takes the seat of a rank: binds it to the cores and memory of its group of the partition.
  *
- * Launcher and ranks each cut the machine by the same pure function, so that only the cores that are shared out have to
- * be passed on (TUTTI_CORES). Our launcher binds a rank before it becomes the program. Under other launchers a rank
- * binds itself, and all ranks of the host must have been given the same cores before: otherwise each has cut another
- * set, and two may use the same core. */
+ * Launcher and ranks each cut the machine by the same pure function, so that the launcher passes on only the list of
+ * cores to share out (TUTTI_CORES). Our launcher binds a rank before it becomes the program. Under other launchers a
+ * rank binds itself, and all ranks of the host must have been given the same cores before: otherwise each has cut
+ * another set, and two may use the same core. */
 #include "seat.h"
 
 #include <stdio.h>
@@ -69,11 +69,11 @@ enum { SHORT = 64 };
 typedef struct {
     uint64_t given;
     int32_t domain, has_memory;
-    char summary[64], cores[SHORT], words[320]; /* "2 groups of 4 cores"; the cores that are shared out; where this rank
-                                                 * is bound */
+    char summary[64], cores[SHORT], words[320]; /* summary: "2 groups of 4 cores"; cores: those that are shared out;
+                                                 * words: where this rank is bound */
 } notice;
 
-/* A long list is cut after a comma. */
+/* Writes the list of cores; a long list is cut after a comma. */
 static void shorten(const tutti_core_set *set, char out[SHORT])
 {
     static const char more[] = "...";
@@ -88,7 +88,7 @@ static void shorten(const tutti_core_set *set, char out[SHORT])
     tutti_strbuf_release(&list);
 }
 
-/* Uses the mask that the system reports for this process, not the requested one. */
+/* Says where this rank is bound, by the mask that the system reports for this process, not by the requested one. */
 static void describe(const tutti_seat *seat, notice *n)
 {
     const tutti_core_group *g = &seat->partition.groups[seat->group];
@@ -170,7 +170,7 @@ tutti_status tutti_seat_tell(tutti_group *group, const tutti_job *job, tutti_sea
 
 /* ---- memory ---- */
 
-/* Returns the bytes that a rank has by itself. Memories that all ranks touch are rank 0's. */
+/* Returns the bytes of memory that a rank owns. Memories that all ranks share belong to rank 0. */
 static int64_t bytes_of_rank(const tutti_plan *p, int rank)
 {
     int64_t n = 0;
@@ -222,7 +222,7 @@ tutti_status tutti_seat_check_memory(tutti_group *group, const tutti_job *job, c
 
 /* ---- showing seats without a run ---- */
 
-/* Uses rank 0's plan, because no other rank needs more. */
+/* Checks and shows each memory, by rank 0's plan, because no other rank needs more. */
 static tutti_status show_domains(const tutti_job *job, const tutti_partition *p, const tutti_plan *plan,
                                  const tutti_session_data *data, const char *before, tutti_strbuf *out,
                                  tutti_failure *err)

@@ -41,8 +41,8 @@ tutti_status tutti_seat_check_memory(tutti_group *group, const tutti_job *job, c
 void tutti_seat_release(tutti_seat *seat);
 
 /* Appends a line for each group of the job's ranks on this host; nothing if the job has no partition. TUTTI_ERR_USAGE:
- * they do not fit. With plan and data (may be NULL) it also says how much memory they need, and refuses if it is
- * missing. */
+ * ranks and cores do not fit. With plan and data (may be NULL) it also says how much memory the ranks need, and fails
+ * if there is less. */
 tutti_status tutti_seat_show(const tutti_job *job, const tutti_plan *plan, const tutti_session_data *data,
                              const char *before, tutti_strbuf *out, tutti_failure *err);
 

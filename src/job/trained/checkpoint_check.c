@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* checkpoint_check.c: checks a checkpoint for `eval`, `infer` and `ckpt verify`, which all use this one check. It
  * checks that the files are whole (tutti_checkpoint_verify) and that the job can be read. Step and samples must fit the
- * job's batch. All tensors must be readable into its model and have the hash that was printed. */
+ * job's batch. All tensors must fit the checkpoint's model, and the weights must have the hash that was printed. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -17,7 +17,7 @@
 
 enum { MAX_DATA = 16, MAX_SET = 64 };
 
-/* Returns the length up to the comma that ends a key; commas inside a list, [1, 28, 28], do not end it. */
+/* Returns the length of KEY=VALUE up to the comma behind it; commas inside a list, [1, 28, 28], do not end it. */
 static size_t length_of_key(const char *at)
 {
     size_t n = 0;
@@ -25,8 +25,8 @@ static size_t length_of_key(const char *at)
     return n;
 }
 
-/* Splits "set=mnist,path=DIR" into "data.set=mnist", "data.path=DIR". Returns how many, at most MAX_DATA + 1; the last
- * of these is lost. */
+/* Splits "set=mnist,path=DIR" into "data.set=mnist", "data.path=DIR". Returns their number; MAX_DATA + 1 = there are
+ * more, which are left out. */
 static int split_data(tutti_trained *t, const char *out[MAX_DATA])
 {
     int n = 0;
@@ -167,7 +167,7 @@ static tutti_status open_weights(tutti_trained *t, tutti_failure *err)
     return st ? st : build(t, err);
 }
 
-/* Opens a file that is no folder: the command line must say which network the weights are for. */
+/* Opens a file of weights: the command line must say for which network they are. */
 static tutti_status open_file(const char *where, tutti_trained *t, tutti_failure *err)
 {
     t->path = strdup(where);
@@ -206,7 +206,8 @@ static tutti_status load_foreign(tutti_trained *t, tutti_checkpoint *c, tutti_fa
     return st;
 }
 
-/* Loads weights in the orders that kernels of one rank need; if they are not finite, a line on stderr says so. */
+/* Loads weights in the orders that kernels of one rank need; if they are not finite, the caller's `say` gets a line
+ * about it. */
 static tutti_status load(tutti_trained *t, tutti_failure *err)
 {
     const tutti_graph *g = t->graph;

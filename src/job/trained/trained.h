@@ -11,7 +11,8 @@
 
 /* Names the trained network that tutti_trained_open opens, and its data. */
 typedef struct {
-    const char *where;       /* a checkpoint, or a run's folder with its newest complete one; or a file of weights */
+    const char *where;       /* a checkpoint; a run's folder, for its newest complete checkpoint; or a file of
+                              * weights */
     const char *model, *job; /* for a file of weights: the network, or a job; else NULL */
     const char *const *data; /* "set=mnist,path=DIR": replaces keys of the job's data */
     const char *const *sets; /* "KEY=VALUE", for a file of weights */
@@ -30,7 +31,7 @@ typedef struct {
     tutti_graph *graph;         /* gives the list of parameters */
     tutti_dataset_config data;  /* the data of the job, changed by --data */
     bool has_other_data;        /* --data has changed `data` */
-    bool knows_data;            /* the checkpoint says which data it was trained on: */
+    bool knows_data;            /* the checkpoint says on which data it was trained: */
     tutti_data_identity trained_on;
     float *weights;
     int64_t *offset, step;
