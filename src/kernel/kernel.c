@@ -225,7 +225,7 @@ static void walk(const tutti_shape *shape, const tutti_layout *l, const float *f
             }
 }
 
-/* Copies row-major numbers into the order of the layout. `elements`: their number there, with padding, which becomes
+/* Copies row-major elements into the order of the layout. `elements`: their number there, with padding, which becomes
  * zero. */
 static void to_order(const tutti_shape *shape, const tutti_layout *layout, int64_t elements, const float *plain,
                      float *to)

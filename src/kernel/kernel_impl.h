@@ -67,7 +67,7 @@ tutti_status tutti_op_pool_infer(const void *attrs, const tutti_shape *in, int n
 double tutti_op_pool_flops(const void *attrs, const tutti_shape *in, const tutti_shape *out);
 enum { TUTTI_OP_POOL_NFIELDS = 4 };
 extern const tutti_field tutti_op_pool_fields[TUTTI_OP_POOL_NFIELDS];
-/* Sets which values the backward pass of batch norm reads. Fails if training has fewer than two numbers a channel. */
+/* Sets which values the backward pass of batch norm reads. Fails if training has fewer than two elements a channel. */
 tutti_status tutti_op_batch_norm_needs(tutti_kernel *k, tutti_failure *err);
 
 /* Sets that dropout saves one byte an element. Fails if samples are too large. */
@@ -133,7 +133,7 @@ bool tutti_conv_lanes_fits(const tutti_kernel *k, const tutti_kernel_request *r,
 bool tutti_conv_tiles_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 double tutti_conv_lanes_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
 double tutti_conv_tiles_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
-/* Returns the name of the instructions that multiply 16-bit numbers on this processor, such as "AMX"; NULL if there are
+/* Returns the name of the instructions that multiply 16-bit values on this processor, such as "AMX"; NULL if there are
  * none. */
 const char *tutti_onednn_multiplies(tutti_precision precision);
 /* Returns the order that the library's convolutions prefer for activations, if the channels fill its blocks. */

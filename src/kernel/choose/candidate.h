@@ -25,7 +25,7 @@
 #include "../../tensor/isa.h"
 #include "../kernel_impl.h"
 
-/* The order in which numbers are added up. In canonical mode, rows of one class may replace each other. */
+/* The order in which elements are added up. In canonical mode, rows of one class may replace each other. */
 typedef enum {
     TUTTI_SUMS_LIBRARY,  /* the order of the library (oneDNN), and of rows that give the same sums */
     TUTTI_SUMS_BLOCKED,  /* products of our own: over k from first to last, in blocks */
@@ -59,7 +59,7 @@ typedef struct tutti_kernel_candidate {
     const char *name;    /* such as "onednn"; several candidates may share a name for other ops or precisions */
     const char *op;      /* NULL means every op */
     unsigned passes;     /* bits TUTTI_DOES_... */
-    unsigned precisions; /* bits TUTTI_IN_...: precisions of the output and of the numbers that are multiplied */
+    unsigned precisions; /* bits TUTTI_IN_...: precisions of the output and of the elements that are multiplied */
     int device;          /* kind of the device in whose memory the row computes, a tutti_device_kind; 0 is the CPU */
     tutti_candidate_threads threads;
     tutti_isa isa; /* the least instruction set that the row's own loops need; a library asks the processor itself */

@@ -15,11 +15,11 @@ typedef struct {
     int32_t ninputs, out_type, out_is_nhwc;
 } joining;
 
-/* The functions that join inputs and take gradients apart, for one way of dividing the numbers among threads. */
+/* The functions that join inputs and take gradients apart, for one way of dividing the elements among threads. */
 typedef struct {
     tutti_cuda_function join, part;
     joining like; /* arguments of the launches; addresses are filled in for each call */
-    int each;     /* numbers that a thread moves */
+    int each;     /* elements that a thread moves */
 } way;
 
 typedef struct {
@@ -29,7 +29,7 @@ typedef struct {
     way vectors; /* the way for aligned addresses; `join` is NULL if rows are not whole vectors */
 } concat;
 
-/* Returns how many numbers each channel has in a row (concat.cu says what a row is). */
+/* Returns how many elements each channel has in a row (concat.cu says what a row is). */
 static int64_t numbers_a_channel(const joining *j)
 {
     return j->out_is_nhwc ? 1 : j->plane;
@@ -109,7 +109,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     return !st && one_order && fits_vectors(k, rows) ? find_vectors(k, s, err) : st;
 }
 
-/* Copies numbers from the inputs to the output (`joins`), or from dout to the inputs' gradients. */
+/* Copies elements from the inputs to the output (`joins`), or from dout to the inputs' gradients. */
 static void run(const tutti_kernel *k, void *const *in, void *whole, bool joins)
 {
     const concat *s = k->state;

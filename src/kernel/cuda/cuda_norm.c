@@ -3,13 +3,13 @@
  * type, which all layers have in training in 16 bits with channels last; norm_any.cu (cuda_norm_any.c) computes the
  * rest.
  *
- * Memory bounds the speed. For each number of 16 bits the forward pass moves 6 bytes, with an addend 8.1; both
- * gradients together move 10, with an addend 12.1. Under a ReLU the gradient's mask is found by computing the number
- * again. If something was added, the mask is saved, one bit a number. Then backward_params masks dout in place, and the
- * masked dout is the gradient of the addend, so that gradient is not written again.
+ * Memory bounds the speed. For each element of 16 bits the forward pass moves 6 bytes, with an addend 8.1; both
+ * gradients together move 10, with an addend 12.1. Under a ReLU the gradient's mask is found by computing the element
+ * again. If something was added, the mask is saved, one bit an element. Then backward_params masks dout in place, and
+ * the masked dout is the gradient of the addend, so that gradient is not written again.
  *
  * saved: mean, 1 / sqrt(variance + eps), mean gradient, its slope over x, of each channel; then the bits. scratch: two
- * numbers a slab and channel. The grid, and so the order of sums, follows from the shape and the card's
+ * f32 values a slab and channel. The grid, and so the order of sums, follows from the shape and the card's
  * multiprocessors. */
 #include "cuda_norm.h"
 

@@ -9,7 +9,7 @@
 
 #include "cuda_rows.h"
 
-/* The parts at the beginning of `saved`, one f32 number a channel each. The mask follows them. */
+/* The parts at the beginning of `saved`, one f32 value a channel each. The mask follows them. */
 enum {
     TUTTI_CUDA_NORM_MEAN,
     TUTTI_CUDA_NORM_RSTD,

@@ -46,7 +46,7 @@ void tutti_cuda_free_state(tutti_kernel *k);
 
 enum {
     TUTTI_CUDA_THREADS = 256, /* threads of a block, unless a kernel has a reason for another number */
-    TUTTI_CUDA_EACH = 8       /* numbers of each thread in kernels that use first_of_thread() (common.cu) */
+    TUTTI_CUDA_EACH = 8       /* elements of each thread in kernels that use first_of_thread() (common.cu) */
 };
 
 #endif

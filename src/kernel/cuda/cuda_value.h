@@ -31,7 +31,7 @@ typedef struct {
     const tutti_value *value;
     void *memory;
 } tutti_cuda_place;
-/* Copies from to `to`. Both shapes have the same numbers in the same row-major order; orders and types may differ
+/* Copies from to `to`. Both shapes have the same elements in the same row-major order; orders and types may differ
  * (rounded to nearest even). The memories must not overlap, or must be the same with the same description: then nothing
  * is copied. */
 void tutti_cuda_value_move(tutti_cuda *c, const tutti_cuda_values *f, tutti_cuda_place from, tutti_cuda_place to);

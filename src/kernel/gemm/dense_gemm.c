@@ -3,7 +3,7 @@
  * multiplies it. The weights of bf16 products are f32 and are rounded as they are packed. Bias and ReLU are part of the
  * product. Weights are packed block by block in the order in which they lie, so a B^T costs as much as a B.
  *
- * A sample is read as a row of numbers, whatever its order: behind planes in blocks or with channels last the input is
+ * A sample is read as a row of elements, whatever its order: behind planes in blocks or with channels last the input is
  * not reordered. Weights that are trained take the input's order, one output's after the other's, described as (units,
  * C, H, W). */
 #include <stdlib.h>

@@ -54,7 +54,7 @@ static packed_label label_of(const tutti_gemm_plan *plan, tutti_gemm_operand whi
     return (packed_label){plan->row, which, side_of(plan, which), plan->gemm.k, plan->block_k};
 }
 
-/* A part of an operand: n elements of its side (rows of A, columns of B) from i on, and nk numbers of k from p on. */
+/* A part of an operand: n elements of its side (rows of A, columns of B) from i on, and nk elements of k from p on. */
 typedef struct {
     int64_t i, n, p, nk;
 } matrix_part;
@@ -108,7 +108,7 @@ typedef struct {
     tutti_gemm_cell *block_a, *block_b; /* memory of this thread for packed blocks of A and B */
 } rectangle;
 
-/* A part of k: nk numbers from p on, in `steps` steps. */
+/* A part of k: nk elements from p on, in `steps` steps. */
 typedef struct {
     int64_t p, nk, steps;
     bool is_first, is_last;
@@ -144,7 +144,7 @@ static panels find_panels(const rectangle *r, tutti_gemm_operand which, int64_t 
         return panels_packed(plan, which, block, d);
     }
     const tutti_gemm_cell *cells = matrix->from;
-    const int64_t pair = plan->row->pair; /* numbers of a cell: neighbours of k, so distances between rows are divided
+    const int64_t pair = plan->row->pair; /* elements of a cell: neighbours of k, so distances between rows are divided
                                            * by it */
     const int64_t apart_i = matrix->apart_i == 1 ? 1 : matrix->apart_i / pair, apart_p = matrix->apart_p;
     const int64_t step = is_a && plan->row->a_in_tiles ? plan->row->vector : apart_p, over = n % panel_of(plan, which);

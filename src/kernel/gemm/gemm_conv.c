@@ -233,7 +233,7 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
     tutti_gemm_run(&s->forward, &o, a->scratch);
 }
 
-/* Adds numbers in the order of positions. */
+/* Adds elements in the order of positions. */
 static float add_numbers(tutti_dtype type, const char *from, int64_t n, float sum)
 {
     enum { BLOCK = 1024 };

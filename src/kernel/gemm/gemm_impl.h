@@ -82,9 +82,9 @@ typedef struct tutti_gemm_row {
     tutti_dtype multiplied;
     int rows, columns, vector; /* rows and columns of a register block; vector: the least number of columns that are
                                 * computed together */
-    int pair;                  /* numbers of k in a cell */
-    int step;                  /* numbers of k that are multiplied at once; panels are filled up to multiples of it */
-    int block_k;               /* numbers of k in a block: the same in all plans, because operands are packed by it */
+    int pair;                  /* elements of k in a cell */
+    int step;                  /* elements of k that are multiplied at once; panels are filled up to multiples of it */
+    int block_k;               /* elements of k in a block: the same in all plans, because operands are packed by it */
     int fetch;                 /* steps of k for each line of memory that is fetched meanwhile; 0 means that none is */
     bool a_in_tiles;           /* panels of A are cells [k / 16][side][16 of k] */
     bool b_stays;              /* a panel of B stays in the first-level cache while panels of A pass; else the other way
@@ -108,7 +108,7 @@ typedef struct tutti_gemm_row {
     void (*pack_steps)(const tutti_gemm_scattered *s, int64_t from, int64_t n, int64_t nk, int side,
                        tutti_gemm_cell *to);
     /* Computes the register blocks, rows x columns of C each. Columns are rounded up to whole vectors: so many sums are
-     * written, and so many numbers of `begin` are read. */
+     * written, and so many elements of `begin` are read. */
     void (*multiply)(const tutti_gemm_block *block, int64_t rows, int64_t columns);
     void (*finish)(const tutti_gemm_finish *finish);
     /* Transposes rows x columns of sums, for turned products. Rows lie `apart` elements from each other on both sides;
@@ -130,7 +130,7 @@ const tutti_gemm_row *tutti_gemm_fastest(tutti_dtype multiplied);
 /* Returns matrix number `product` of an operand as a source of cells. */
 tutti_gemm_source tutti_gemm_source_of(const tutti_gemm *gemm, tutti_gemm_operand which, const void *matrix,
                                        int64_t product);
-/* Returns the number of cells along k in a panel of nk numbers. */
+/* Returns the number of cells along k in a panel of nk elements. */
 int64_t tutti_gemm_steps(const tutti_gemm_row *row, int64_t nk);
 /* True if panels of B stay in the first-level cache; in a turned product it is panels of A. */
 bool tutti_gemm_b_stays(const tutti_gemm_plan *plan);

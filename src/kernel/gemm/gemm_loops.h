@@ -3,7 +3,7 @@
  * the files of other rows after its vector.h and the definitions of
  *
  *   GEMM_ROWS, GEMM_VECTORS   rows and vectors of a register block
- *   GEMM_PAIR                 numbers of k in a cell: 1 f32, 2 bf16
+ *   GEMM_PAIR                 elements of k in a cell: 1 f32, 2 bf16
  *   GEMM_FETCH                steps of k that ask for a line of memory together
  *   gemm_multiply_add(a, b, c)   c + a b, of vectors of cells
  *

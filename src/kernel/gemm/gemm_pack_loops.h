@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm_pack_loops.h: packs panels and finishes sums of matrix products: the code around the products of register blocks
- * or tiles, written once for all instruction sets. Included after a vector_*.h and GEMM_PAIR, the numbers of k in a
+ * or tiles, written once for all instruction sets. Included after a vector_*.h and GEMM_PAIR, the elements of k in a
  * cell: 1 (f32) or 2 (bf16). */
 #ifndef TUTTI_GEMM_PACK_LOOPS_H
 #define TUTTI_GEMM_PACK_LOOPS_H
@@ -24,7 +24,7 @@ INLINE vector gemm_take_across(const void *from, int64_t at, int64_t next, int64
     return (vector)join_upper(round_bf16(first), round_bf16(second));
 }
 
-/* Takes WIDTH cells that are neighbours along k, from n numbers. */
+/* Takes WIDTH cells that are neighbours along k, from n elements. */
 INLINE vector gemm_take_along(const void *from, int64_t at, int64_t n, tutti_dtype type)
 {
     if (GEMM_PAIR == 1) return n < WIDTH ? take_some(from, at, n, type) : take(from, at, type);
@@ -84,7 +84,7 @@ INLINE int64_t gemm_copy_fours(const tutti_gemm_source *source, int64_t nsteps, 
 }
 
 /* Copies as many steps of a full panel as possible and returns how many. In a panel narrower than a vector each store
- * also writes some numbers of the next row, so the last step is left to the caller. */
+ * also writes some elements of the next row, so the last step is left to the caller. */
 INLINE int64_t gemm_copy_full(const tutti_gemm_source *source, int64_t n, int64_t nk, int64_t side, tutti_gemm_cell *to,
                               tutti_dtype type)
 {
@@ -194,7 +194,7 @@ static void gemm_finish(const tutti_gemm_finish *f)
     }
 }
 
-/* Transposes by squares. The missing numbers of the last squares are zero. */
+/* Transposes by squares. The missing elements of the last squares are zero. */
 static void gemm_turn(const float *from, int64_t rows, int64_t columns, float *to, int64_t apart)
 {
     for (int64_t i = 0; i < rows; i += WIDTH)

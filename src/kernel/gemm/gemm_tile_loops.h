@@ -17,7 +17,7 @@
 #define GEMM_PAIR 2
 #include "gemm_pack_loops.h"
 
-/* TILE: cells of a tile's side. TILE_BLOCK: side of a register block. TILE_STEP: numbers of k in a tile */
+/* TILE: cells of a tile's side. TILE_BLOCK: side of a register block. TILE_STEP: elements of k in a tile */
 enum { TILE = 16, TILE_BLOCK = 2 * TILE, TILE_STEP = 2 * TILE };
 
 /* Numbers of tiles are parts of instructions' names: sums of rows 0, 16, columns 0, 16. */

@@ -78,7 +78,7 @@ void tutti_windows_pack_steps(const tutti_windows *w, const tutti_gemm_row *row,
 /* ---- planes ---- */
 
 typedef struct {
-    int64_t lines, part, parts; /* lines of a channel; numbers in a part of a line, and the number of parts */
+    int64_t lines, part, parts; /* lines of a channel; elements in a part of a line, and the number of parts */
 } planes_of;
 
 static planes_of shape_of(const tutti_windows *w)

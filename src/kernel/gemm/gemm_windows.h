@@ -22,7 +22,7 @@ typedef struct {
     int64_t down, right; /* windows of a sample, down and to the right */
 } tutti_windows;
 
-enum { TUTTI_WINDOWS_MOST_PLANES = 1024 }; /* the most numbers in a window that is read from planes */
+enum { TUTTI_WINDOWS_MOST_PLANES = 1024 }; /* the most elements in a window that is read from planes */
 
 /* True if this row packs windows by runs of channels; false if by planes. */
 bool tutti_windows_in_runs(const tutti_windows *w, const tutti_gemm_row *row);
@@ -37,7 +37,7 @@ typedef struct {
     int64_t position, n, tap; /* tap: the tap whose channels the pointers point to; negative before the first call */
     const void *at[TUTTI_WINDOWS_MOST_STEPS];
 } tutti_windows_steps;
-/* Packs into a panel of B, whose columns are n numbers of the windows, from `number` on. */
+/* Packs into a panel of B, whose columns are n elements of the windows, from `number` on. */
 void tutti_windows_pack_steps(const tutti_windows *w, const tutti_gemm_row *row, const void *memory,
                               tutti_windows_steps *steps, int64_t number, int64_t n, tutti_gemm_cell *to);
 

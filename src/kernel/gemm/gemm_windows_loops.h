@@ -12,7 +12,8 @@ INLINE int64_t gemm_scattered_at(const tutti_gemm_scattered *s, int64_t q)
     return q < s->block ? q : q / s->block * s->apart + q % s->block;
 }
 
-/* Takes WIDTH cells that are neighbours along k, from n numbers. The second of two vectors of numbers may lie apart. */
+/* Takes WIDTH cells that are neighbours along k, from n elements. The second of two vectors of elements may lie
+ * apart. */
 INLINE vector gemm_take_apart(const void *from, int64_t first, int64_t second, int64_t n, tutti_dtype type)
 {
     if (GEMM_PAIR == 1 || second == first + WIDTH || n <= WIDTH) return gemm_take_along(from, first, n, type);
@@ -26,7 +27,7 @@ INLINE vector gemm_take_apart(const void *from, int64_t first, int64_t second, i
     return (vector)join_halves(narrow_bf16(take(from, first, type)), narrow_bf16(upper));
 }
 
-/* Packs rows as the side, whose elements run along k: squares of numbers are transposed. */
+/* Packs rows as the side, whose elements run along k: squares of elements are transposed. */
 INLINE void gemm_pack_scattered_rows(const tutti_gemm_scattered *s, int64_t n, int64_t from, int64_t nk, int64_t side,
                                      tutti_gemm_cell *to, tutti_dtype type)
 {

@@ -26,7 +26,7 @@ typedef struct {
     tutti_blocks in, out;
     tutti_layout out_layout, weights_layout;
     tutti_dtype type;
-    int64_t group_in, group_out, window; /* window: numbers in one window */
+    int64_t group_in, group_out, window; /* window: elements in one window */
     bool is_direct;                      /* true if the weights lie in the wanted order already */
     bool leaves_out;                     /* true if some class of positions uses no tap, so that its gradient is zero */
     int64_t *offsets;                    /* offsets of each output, input and tap in the weights' own order; NULL if

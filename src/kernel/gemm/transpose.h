@@ -15,7 +15,7 @@ typedef struct {
 } tutti_transposition;
 
 /* Writes the transpose of from (rows, columns) to `to` (columns, rows). Both are row-major, of f32, bf16 or f16, and do
- * not overlap. If the types differ, numbers are converted and rounded once. Squares of vectors are transposed in
+ * not overlap. If the types differ, elements are converted and rounded once. Squares of vectors are transposed in
  * registers, tile by tile, so that lines of both matrices are read and written whole. Cost: reading one and writing the
  * other. */
 void tutti_transpose(const tutti_transposition *t, int nthreads);

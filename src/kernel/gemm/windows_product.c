@@ -86,7 +86,7 @@ static void cut_c(tutti_windows_product *p)
     p->nblocks = p->in_planes ? p->blocks_sample * p->from.at.batch : p->blocks_sample;
 }
 
-/* True if the weights of consecutive numbers of a window lie at one distance from each other. */
+/* True if the weights of consecutive elements of a window lie at one distance from each other. */
 static bool runs_on(const tutti_windows_product *p)
 {
     const tutti_windows_weights *w = &p->weights;

@@ -63,7 +63,8 @@ typedef struct {
     int nthreads;
     /* Filled in by tutti_windows_gradient_plan. */
     bool in_planes;
-    /* numbers: of a window. npanels_m, npanels_n: panels of C. panels_n: panels of C that are summed at once */
+    /* numbers: elements of a window. npanels_m, npanels_n: panels of C. panels_n: panels of C that are summed at
+     * once */
     int64_t numbers, npanels_m, npanels_n, panels_n;
     int64_t steps_block, lines_block; /* windows of a block of k; with planes, lines of windows instead */
     size_t b_at, a_at, strip_at, planes_at, thread_bytes;

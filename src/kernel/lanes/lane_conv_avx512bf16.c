@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_conv_avx512bf16.c: convolutions of bf16 in lanes. For lane_conv_loops.h a lane holds two numbers, whose products
- * AVX512-BF16 adds to one f32 sum. These instructions take subnormal numbers for zero, as the library's kernels do.
- * Nothing of this file runs unless tutti_lane_conv_bf16 returns its loops. */
+/* lane_conv_avx512bf16.c: convolutions of bf16 in lanes. For lane_conv_loops.h a lane holds two elements, whose
+ * products AVX512-BF16 adds to one f32 sum. These instructions take subnormal numbers for zero, as the library's
+ * kernels do. Nothing of this file runs unless tutti_lane_conv_bf16 returns its loops. */
 #include <string.h>
 
 #include "lane_loops.h"
@@ -67,7 +67,7 @@ INLINE words conv_upper(vector v, tutti_dtype type)
     return type == TUTTI_F32 ? round_bf16(v) : (words)v;
 }
 
-/* Joins n numbers of a, as lower halves, with n numbers of b, as upper halves, to words. b = NULL means zeros. */
+/* Joins n elements of a, as lower halves, with n elements of b, as upper halves, to words. b = NULL means zeros. */
 INLINE void conv_join_rows(const void *a, const void *b, int64_t n, uint16_t *to, tutti_dtype type)
 {
     int64_t i = 0;

@@ -38,7 +38,7 @@ INLINE vector conv_take_some(const float *x, int64_t n)
     return load_some(x, n);
 }
 
-/* Takes the first numbers of pairs. Floats are not paired. */
+/* Takes the first elements of pairs. Floats are not paired. */
 INLINE vector conv_take_lower(const float *x)
 {
     return load(x);

@@ -11,11 +11,11 @@
 
 #include "lane_loops.h"
 
-enum { CONV_NUMBERS = WIDTH * CONV_PAIR }; /* numbers in a vector */
+enum { CONV_NUMBERS = WIDTH * CONV_PAIR }; /* elements in a vector */
 
 /* --- forward --- */
 
-/* Adds x[i * apart ..] * weights[left * weights_apart ..] to sum (i, left), lane by lane; n numbers of a vector. */
+/* Adds x[i * apart ..] * weights[left * weights_apart ..] to sum (i, left), lane by lane; n elements of a vector. */
 INLINE void conv_left_add(vector *sums, const conv_number *x, int64_t apart, const conv_number *weights,
                           int64_t weights_apart, int64_t n, int positions, int nleft)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_conv_loops.h: convolutions whose output channels do not fill vectors: the loops for every instruction set.
  * Included after lane_conv_f32.h or lane_conv_avx512bf16.c, which say what a lane holds: a float, or a pair of bf16,
- * whose two products go to one sum. A step takes CONV_PAIR numbers, and an odd last number is taken alone, so nothing
+ * whose two products go to one sum. A step takes CONV_PAIR elements, and an odd last element is taken alone, so nothing
  * is ever multiplied with the filling of a lane.
  *
  * Output channels lie across vectors: up to three whole ones and half a one. Half a vector costs half where vectors of
  * 512 bits are computed as two of 256: 50 channels take 3.5 vectors instead of 4 blocks of sixteen, 20 channels take
  * 1.5 instead of 2. A few channels behind whole vectors may be left to lanes of taps (lane_conv_left.h). A row of a
- * window is one run of kernel * channels numbers, its taps. The sums of a tile stay in registers. In the forward pass a
- * tile is some positions of a row; in the weights' gradient, some taps. In the input's gradient lanes are the taps of a
- * row of the window, and a tile is positions below each other, so that an addition to the plane never overlaps the one
- * before. Each number is loaded once for all vectors and each vector once for the whole tile, so that products hide the
- * loads. */
+ * window is one run of kernel * channels elements, its taps. The sums of a tile stay in registers. In the forward pass
+ * a tile is some positions of a row; in the weights' gradient, some taps. In the input's gradient lanes are the taps of
+ * a row of the window, and a tile is positions below each other, so that an addition to the plane never overlaps the
+ * one before. Each element is loaded once for all vectors and each vector once for the whole tile, so that products
+ * hide the loads. */
 #ifndef TUTTI_LANE_CONV_LOOPS_H
 #define TUTTI_LANE_CONV_LOOPS_H
 
@@ -36,7 +36,7 @@ typedef struct {
     int64_t first, rest;
 } conv_lanes;
 
-/* Sum i of a tile adds x[i * apart + step * s] * lanes[s * lanes_apart], over the numbers of x, CONV_PAIR a step. */
+/* Sum i of a tile adds x[i * apart + step * s] * lanes[s * lanes_apart], over the elements of x, CONV_PAIR a step. */
 typedef struct {
     const conv_number *x;
     int64_t apart, step, numbers;

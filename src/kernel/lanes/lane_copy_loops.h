@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_copy_loops.h: copies a rectangle of numbers from one order and type into another: the loops for every
- * instruction set. If the same numbers follow each other on both sides, the rectangle is copied line by line; else
+/* lane_copy_loops.h: copies a rectangle of elements from one order and type into another: the loops for every
+ * instruction set. If the same elements follow each other on both sides, the rectangle is copied line by line; else
  * square by square, transposed in registers. */
 #ifndef TUTTI_LANE_COPY_LOOPS_H
 #define TUTTI_LANE_COPY_LOOPS_H
@@ -21,7 +21,7 @@ INLINE vector take_n(const void *from, int64_t at, int64_t n, tutti_dtype type)
     return n == WIDTH ? take(from, at, type) : take_some(from, at, n, type);
 }
 
-/* The place of numbers on both sides: the first one, and the distance from line to line. */
+/* The place of elements on both sides: the first one, and the distance from line to line. */
 typedef struct {
     const void *from;
     void *to;
@@ -29,7 +29,7 @@ typedef struct {
     bool adds;
 } copy_place;
 
-/* Copies lines of ni numbers. */
+/* Copies lines of ni elements. */
 INLINE void copy_lines(copy_place p, int64_t ni, int64_t nj, tutti_dtype in, tutti_dtype out)
 {
     for (int64_t j = 0; j < nj; j++, p.from_at += p.from_step, p.to_at += p.to_step) {
@@ -66,7 +66,7 @@ INLINE void turn(copy_place p, int64_t ni, int64_t nj, tutti_dtype in, tutti_dty
 INLINE void copy_typed(const tutti_lane_view *from, const tutti_lane_view *to, const int64_t n[2], bool adds,
                        tutti_dtype in, tutti_dtype out)
 {
-    const int line = from->step[0] == 1 ? 0 : 1; /* the dimension along which numbers of `from` lie side by side */
+    const int line = from->step[0] == 1 ? 0 : 1; /* the dimension along which elements of `from` lie side by side */
     const bool alike = to->step[line] == 1;
     const copy_place p = {.from = from->memory,
                           .to = to->memory,

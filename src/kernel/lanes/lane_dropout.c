@@ -15,7 +15,7 @@ enum { DRAWS = 1 << 12 }; /* number of counters that a thread draws at once */
 
 typedef struct {
     tutti_blocks at;
-    int64_t n, sample; /* numbers in memory; numbers of a sample, row-major */
+    int64_t n, sample; /* elements in memory; elements of a sample, row-major */
     bool planes;       /* the memory is row-major */
     float scale;
     uint32_t least;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_impl.h: the tables of loops behind lane_*.c, one for each instruction set: AVX-512, AVX2, plain C. Every loop is
- * written once, in lane_*_loops.h, and takes f32, bf16 and f16: numbers are widened in registers, arithmetic is that of
- * f32, and results are rounded once. Threads: shared (pure functions). */
+ * written once, in lane_*_loops.h, and takes f32, bf16 and f16: elements are widened in registers, arithmetic is that
+ * of f32, and results are rounded once. Threads: shared (pure functions). */
 #ifndef TUTTI_LANE_IMPL_H
 #define TUTTI_LANE_IMPL_H
 
@@ -48,7 +48,7 @@ typedef struct {
     double *product; /* sums of (x - mean)^2, or of gradient * (x - mean) */
 } tutti_norm_lanes;
 
-/* Numbers that lie side by side, from the beginning of a row. */
+/* Elements that lie side by side, from the beginning of a row. */
 typedef struct {
     int64_t at, n;
     int64_t unit; /* the index in `bits` of the span's first unit */
@@ -63,7 +63,7 @@ typedef struct {
     tutti_norm_loop *gradient;      /* writes din */
 } tutti_norm_loops;
 
-/* --- elementwise: a number from the numbers at the same place (lane_eltwise.c, lane_add.c), for [begin, end) --- */
+/* --- elementwise: an element from the elements at the same place (lane_eltwise.c, lane_add.c), for [begin, end) --- */
 
 typedef struct {
     tutti_dtype type;
@@ -89,7 +89,7 @@ typedef struct {
     bool streams;
 } tutti_sum_call;
 
-/* --- copying a rectangle of numbers from one order and type into another (lane_copy.c) --- */
+/* --- copying a rectangle of elements from one order and type into another (lane_copy.c) --- */
 
 /* Number (i, j) lies at memory[at + i * step[0] + j * step[1]]; one of the steps is 1. */
 typedef struct {
@@ -124,11 +124,11 @@ typedef void tutti_plane_sums(tutti_dtype type, const void *plane, int64_t lanes
  * channels taps. Lanes hold out_channels (in the input's gradient, taps). The lanes behind the last whole vector are at
  * most half a vector.
  *
- * Loops of bf16 multiply pairs. The two numbers of a pair lie in one word of 32 bits, the first one in the lower half.
- * If an odd number is left over, its partner is zero. `join` makes pairs of numbers that do not lie in pairs:
+ * Loops of bf16 multiply pairs. The two elements of a pair lie in one word of 32 bits, the first one in the lower half.
+ * If an odd element is left over, its partner is zero. `join` makes pairs of elements that do not lie in pairs:
  *
  *   forward             in, out as they are; weights (kernel, taps, out_channels): pairs of taps
- *   weight gradient     in: each number and that of the next position; dout: two positions of a row
+ *   weight gradient     in: each element and that of the next position; dout: two positions of a row
  *   input gradient      dout as it is; weights (out_channels, kernel, taps): pairs of out_channels
  *
  * In the forward pass and the weights' gradient, the last `nleft` output channels behind whole vectors may be computed
@@ -160,8 +160,8 @@ static inline int64_t tutti_conv_left(int width, int64_t taps, int64_t out_chann
 
 typedef struct {
     tutti_conv_loop *forward, *weight_gradient, *input_gradient;
-    /* Makes words of n numbers of rows 2 i and 2 i + 1, rounded if they are f32. Rows begin `apart` numbers apart; an
-     * odd last row is joined with zeros. NULL if numbers are floats. */
+    /* Makes words of n elements of rows 2 i and 2 i + 1, rounded if they are f32. Rows begin `apart` elements apart; an
+     * odd last row is joined with zeros. NULL if elements are floats. */
     void (*join)(tutti_dtype type, const void *from, int64_t apart, int64_t rows, int64_t n, void *to);
 } tutti_conv_loops;
 
@@ -222,8 +222,8 @@ typedef struct {
 
 /* --- local response normalisation over a tile of floats (lane_lrn.c) --- */
 
-/* n numbers. The neighbours of number i are first * step .. last * step after it; neighbours that lie in no channel are
- * zero. */
+/* n elements. The neighbours of element i are first * step .. last * step after it; neighbours that lie in no channel
+ * are zero. */
 typedef struct {
     int64_t n, step;
     int first, last;
@@ -245,7 +245,7 @@ typedef struct {
     uint8_t *lives; /* the result: 4 n bytes */
 } tutti_draw_call;
 
-/* to[i] = from[i] * (lives[i] ? scale : 0), for numbers [begin, end) */
+/* to[i] = from[i] * (lives[i] ? scale : 0), for elements [begin, end) */
 typedef struct {
     tutti_dtype type;
     const void *from;

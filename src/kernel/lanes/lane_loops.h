@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_loops.h: loads numbers of any type into vectors of floats, and stores them, for the loops of lane_*_loops.h.
+/* lane_loops.h: loads elements of any type into vectors of floats, and stores them, for the loops of lane_*_loops.h.
  *
- * Loops that do not care which number lies in which lane work on *units* of two vectors. A unit of bf16 is one
- * register: its even numbers become vector a by a shift, its odd ones vector b by a mask, and rounding joins them again
- * without a shuffle. tutti_lane_index gives the lane, in a table of values, that belongs to number i of memory. Loops
- * that need the order take WIDTH numbers in order. The type is a constant wherever these functions are called. */
+ * Loops that do not care which element lies in which lane work on *units* of two vectors. A unit of bf16 is one
+ * register: its even elements become vector a by a shift, its odd ones vector b by a mask, and rounding joins them
+ * again without a shuffle. tutti_lane_index gives the lane, in a table of values, that belongs to element i of memory.
+ * Loops that need the order take WIDTH elements in order. The type is a constant wherever these functions are
+ * called. */
 #ifndef TUTTI_LANE_LOOPS_H
 #define TUTTI_LANE_LOOPS_H
 
@@ -13,7 +14,7 @@
 
 enum { UNIT = 2 * WIDTH, FETCHED_LINE = 64 };
 
-/* --- WIDTH numbers in their order; `take_first` reads n of them and fills up with zeros --- */
+/* --- WIDTH elements in their order; `take_first` reads n of them and fills up with zeros --- */
 
 INLINE vector take(const void *from, int64_t at, tutti_dtype type)
 {
@@ -62,7 +63,7 @@ INLINE unit split(words w, tutti_dtype type)
     return (unit){widen_f16(lower_halves(w)), widen_f16(upper_halves(w))};
 }
 
-/* Joins a unit's vectors to numbers of the type. exact: the numbers already have the type's precision, so nothing is
+/* Joins a unit's vectors to elements of the type. exact: the elements already have the type's precision, so nothing is
  * rounded. */
 INLINE words join(unit u, tutti_dtype type, bool exact)
 {
@@ -79,7 +80,7 @@ INLINE unit take_unit(const void *from, int64_t at, tutti_dtype type)
 /* The way in which a unit is written. */
 typedef struct {
     tutti_dtype type;
-    bool exact, streams; /* exact: numbers have the type's precision already; streams: stores bypass the caches, into
+    bool exact, streams; /* exact: elements have the type's precision already; streams: stores bypass the caches, into
                           * memory aligned as a unit */
 } writing;
 
@@ -115,7 +116,7 @@ INLINE int64_t at_most(int64_t n, int64_t most)
     return n < most ? n : most;
 }
 
-/* Takes the first n < UNIT numbers of a unit; others are zero. */
+/* Takes the first n < UNIT elements of a unit; others are zero. */
 INLINE unit take_part(const void *from, int64_t at, int64_t n, tutti_dtype type)
 {
     if (type != TUTTI_F32) return split(load_some_words((const uint16_t *)from + at, n), type);
@@ -134,7 +135,7 @@ INLINE void put_part(void *to, int64_t at, unit u, int64_t n, writing how)
     if (n > WIDTH) store_some(f + WIDTH, u.b, n - WIDTH);
 }
 
-/* Takes a whole unit, or the first n numbers of one. n is a constant in loops over whole units. */
+/* Takes a whole unit, or the first n elements of one. n is a constant in loops over whole units. */
 INLINE unit take_of(const void *from, int64_t at, int64_t n, tutti_dtype type)
 {
     return n == UNIT ? take_unit(from, at, type) : take_part(from, at, n, type);
@@ -148,7 +149,7 @@ INLINE void put_of(void *to, int64_t at, unit u, int64_t n, writing how)
         put_part(to, at, u, n, how);
 }
 
-/* Sets lanes beyond the first n numbers to zero. */
+/* Sets lanes beyond the first n elements to zero. */
 INLINE unit only_first(unit u, int64_t n, tutti_dtype type)
 {
     const int64_t a = type == TUTTI_BF16 ? (n + 1) / 2 : at_most(n, WIDTH), b = n - a;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_map_loops.h: elementwise loops (relu, sigmoid, tanh, sums): each result comes from the numbers at the same
+/* lane_map_loops.h: elementwise loops (relu, sigmoid, tanh, sums): each result comes from the elements at the same
  * place, whatever the order in memory. */
 #ifndef TUTTI_LANE_MAP_LOOPS_H
 #define TUTTI_LANE_MAP_LOOPS_H

@@ -2,14 +2,14 @@
 /* lane_norm.c: tutti's own batch normalisation, in every order and type, by any number of threads, with a merged ReLU
  * and addend: out = relu(normalised in[0] + in[1]). Arithmetic and sums are those of f32.
  *
- * Memory bounds the speed, so it counts how often numbers are read. Forward reads the input twice and writes the
+ * Memory bounds the speed, so it counts how often elements are read. Forward reads the input twice and writes the
  * output. Both gradients come from one reduction, and backward_params makes both at once, panel by panel, so that input
  * and gradient are in a cache when they are read a second time. (If it is run apart, it leaves the sums in `saved` for
  * backward_data.) The library reads the input three times forward, does the reduction in both backward passes, and
  * cannot add.
  *
- * Under a ReLU the gradient's mask is found by computing the normalised number again; if something was added, from one
- * bit a number in `saved`. Then the first backward pass masks dout in place, and that is the gradient of in[1].
+ * Under a ReLU the gradient's mask is found by computing the normalised element again; if something was added, from one
+ * bit an element in `saved`. Then the first backward pass masks dout in place, and that is the gradient of in[1].
  *
  * saved, for Cp channels, padding included: mean, 1 / sqrt(variance + eps), mean gradient, its slope over x; then the
  * bits. */
@@ -26,7 +26,7 @@ enum { SAVED_MEAN, SAVED_RSTD, SAVED_OFFSET, SAVED_SLOPE, NSAVED };
  * forward 4.1 -> 2.4 ms, input gradient 4.4 -> 2.2 ms, and the convolution that reads them takes as long as before.
  * Only whole lines (LINE bytes) are written past the caches: with half lines (16 channels of bf16 a position, channels
  * last) a Xeon took 100 ns a store, because a partial line goes to memory in pieces. If the third level is larger than
- * 32 MiB, results smaller than 1 / CACHE_PARTS of it are written into it: on a Xeon that reports 480 MiB, numbers that
+ * 32 MiB, results smaller than 1 / CACHE_PARTS of it are written into it: on a Xeon that reports 480 MiB, elements that
  * were written past it are read again at 10 GB/s, others at 30.
  *
  * Memory is prefetched FETCHED bytes ahead, because the processor's own prefetching ends with each page. On that Xeon,

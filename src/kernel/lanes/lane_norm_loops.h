@@ -37,7 +37,7 @@ INLINE unit times_plus(unit u, unit v, unit w)
     return (unit){multiply_add(u.a, v.a, w.a), multiply_add(u.b, v.b, w.b)};
 }
 
-/* How the gradient before the ReLU is found: dout as it is; or dout where the normalised number, computed again, is
+/* How the gradient before the ReLU is found: dout as it is; or dout where the normalised element, computed again, is
  * positive; or dout where a bit is set. With bits the masked gradient is written to dout, because the addend needs it,
  * too, and the given gradient may be the sum of two. */
 typedef enum { AS_IT_IS, BY_NUMBER, BY_BIT, SUM_BY_BIT } mask_kind;
@@ -79,7 +79,7 @@ typedef struct {
     unit gradient, x; /* gradient: of the output; x: the input minus the mean */
 } pair;
 
-/* Reads n numbers from `at` on; v is the index of the unit among the bits. */
+/* Reads n elements from `at` on; v is the index of the unit among the bits. */
 typedef pair pair_at(const tutti_norm_call *c, const entries *e, int64_t at, int64_t n, int64_t v, kind k);
 
 INLINE pair number_at(const tutti_norm_call *c, const entries *e, int64_t at, int64_t n, int64_t v, kind k)
@@ -113,7 +113,7 @@ INLINE void add_to_table(float *table, unit u)
     store_table(table, plus(load_table(table), u));
 }
 
-/* Adds unit v of a row, or the n < UNIT numbers that are left of it. */
+/* Adds unit v of a row, or the n < UNIT elements that are left of it. */
 INLINE void sum_unit(const told *w, int64_t at, int64_t v, int64_t n, pair_at *find, kind k)
 {
     const entries e = entries_at(&w->lanes, v);

@@ -8,8 +8,8 @@
 
 /* Number of rows whose sums are kept in float before they are added in double: for short rows and for long ones. */
 enum { MANY_ROWS = 256, FEW_ROWS = 64, SHORT_ROW = 4 };
-/* Limits for cutting a panel: about CHUNKS chunks in all panels together. Each has at least CHUNK_NUMBERS numbers and
- * CHUNK_POSITIONS positions, so that starting a thread pays, and sums are few compared with numbers. */
+/* Limits for cutting a panel: about CHUNKS chunks in all panels together. Each has at least CHUNK_NUMBERS elements and
+ * CHUNK_POSITIONS positions, so that starting a thread pays, and sums are few compared with elements. */
 enum { CHUNKS = 64, CHUNK_NUMBERS = 1 << 15, CHUNK_POSITIONS = 128 };
 
 static int64_t least_common_multiple(int64_t a, int64_t b)

@@ -52,7 +52,7 @@ INLINE void put_lanes(void *to, int64_t at, vector v, int64_t n, tutti_dtype typ
         put_some(to, at, v, n, type);
 }
 
-/* Stores numbers of the type, without rounding. */
+/* Stores elements of the type, without rounding. */
 INLINE void put_same(void *to, int64_t at, vector v, tutti_dtype type)
 {
     if (type == TUTTI_BF16)
@@ -254,7 +254,7 @@ static void pool_gradient(const tutti_pool_call *c, int64_t y)
 
 enum { PLANE_TILE = 64, PLANE_VECTORS = 4 };
 
-/* Sums a plane of one lane, whose numbers lie side by side. */
+/* Sums a plane of one lane, whose elements lie side by side. */
 INLINE float line_sum(const void *plane, int64_t n, tutti_dtype type)
 {
     float sum = 0;
@@ -271,7 +271,7 @@ INLINE float line_sum(const void *plane, int64_t n, tutti_dtype type)
 }
 
 typedef struct {
-    const void *memory; /* numbers in the order (positions, lanes) */
+    const void *memory; /* elements in the order (positions, lanes) */
     int64_t lanes, positions;
 } pool_plane;
 

@@ -55,9 +55,9 @@ void tutti_lane_free_state(tutti_kernel *k)
     free(k->state);
 }
 
-/* --- numbers whose order does not matter --- */
+/* --- elements whose order does not matter --- */
 
-/* Returns where part `at` of n pieces of PIECE numbers ends. */
+/* Returns where part `at` of n pieces of PIECE elements ends. */
 static int64_t end_of(int64_t n, int64_t pieces)
 {
     return pieces * PIECE < n ? pieces * PIECE : n;

@@ -10,7 +10,7 @@
  *
  * bf16 is multiplied in pairs (AVX512-BF16), sums are f32 and what is stored is rounded once. A pair is two taps of a
  * row of the window in the forward pass, two output channels in the input's gradient, and two neighbouring positions of
- * a row in the weights' gradient. Numbers that do not lie in pairs are joined first: weights once a call, inputs and
+ * a row in the weights' gradient. Elements that do not lie in pairs are joined first: weights once a call, inputs and
  * gradients once a sample.
  *
  * Where the processor has AMX, products use tiles, which are much faster than vectors. The library's tiles compute all
@@ -87,7 +87,7 @@ static int64_t samples_of(const tutti_onednn_windows *w)
     return w->rows / w->out_height;
 }
 
-/* Returns the words of n numbers: a pair a word, or one number a word. */
+/* Returns the words of n elements: a pair a word, or one element a word. */
 static int64_t words_of(const tutti_onednn_windows *w, int64_t n)
 {
     return w->type == TUTTI_BF16 ? (n + 1) / 2 : n;
@@ -105,7 +105,7 @@ typedef struct {
     tutti_conv_call call;
 } shared;
 
-/* Returns the bytes of n numbers for one thread, in whole cache lines. */
+/* Returns the bytes of n elements for one thread, in whole cache lines. */
 static size_t lines_of(int64_t n, size_t number)
 {
     enum { LINE = 64 };
@@ -145,7 +145,7 @@ static tutti_conv_call call_of(const tutti_onednn_windows *w)
                              .relu = w->relu};
 }
 
-/* Returns sample i of memory with `numbers` numbers a sample. */
+/* Returns sample i of memory with `numbers` elements a sample. */
 static const void *sample(const void *memory, int64_t i, int64_t numbers, tutti_dtype type)
 {
     return (const char *)memory + (size_t)(i * numbers) * tutti_dtype_bytes(type);

@@ -33,7 +33,7 @@ static inline bool tutti_tile_conv_fits(int64_t channels, int64_t out_channels, 
 }
 
 typedef struct {
-    /* Return, for a sample, how many 16-bit numbers `turn` writes (to a place aligned to 64 bytes), and how many words
+    /* Return, for a sample, how many 16-bit elements `turn` writes (to a place aligned to 64 bytes), and how many words
      * `pair` writes. */
     int64_t (*turned)(const tutti_tile_conv *c);
     int64_t (*pairs)(const tutti_tile_conv *c);

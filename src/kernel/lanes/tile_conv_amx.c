@@ -134,7 +134,7 @@ static const uint16_t *input_at(const tutti_tile_conv *c, const uint16_t *in, in
     return down < c->height && right < c->width ? in + (down * c->width + right) * c->channels : NULL;
 }
 
-/* Pairs the numbers of sixteen channels, which begin at `in`. */
+/* Pairs the elements of sixteen channels, which begin at `in`. */
 static void pair_plane(const tutti_tile_conv *c, const uint16_t *in, position rest, uint32_t *to)
 {
     const int64_t row = row_of(c), n = plane_of(c);

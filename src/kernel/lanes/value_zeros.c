@@ -12,7 +12,7 @@ static int64_t count_floats(const float *x, int64_t n)
     return others;
 }
 
-/* Counts numbers of bf16 or f16 that are not zero: any bit but the sign is set. */
+/* Counts elements of bf16 or f16 that are not zero: any bit but the sign is set. */
 static int64_t count_halves(const uint16_t *x, int64_t n)
 {
     int64_t others = 0;

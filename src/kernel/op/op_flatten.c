@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* op_flatten.c: (B, C, H, W) -> (B, C * H * W), as PyTorch's Flatten: the same numbers under another shape. In place,
+/* op_flatten.c: (B, C, H, W) -> (B, C * H * W), as PyTorch's Flatten: the same elements under another shape. In place,
  * nothing is copied. Dense flattens its input by itself; this op serves models that name a flatten layer. */
 #include <string.h>
 

@@ -122,8 +122,8 @@ tutti_sparse_span tutti_sparse_span_of(const tutti_sparse_walk *w, const tutti_s
 int64_t tutti_sparse_ntiles(const tutti_sparse_walk *w);
 tutti_sparse_tile tutti_sparse_tile_at(const tutti_sparse_walk *w, int64_t i);
 
-/* Copy numbers of channels [channel, + nchannels) at positions [position, + npositions * step) of a sample to or from a
- * view (channel, position), whose first number is the first of those numbers. */
+/* Copy elements of channels [channel, + nchannels) at positions [position, + npositions * step) of a sample to or from
+ * a view (channel, position), whose first element is the first of those elements. */
 typedef struct {
     int64_t sample, channel, nchannels, position, npositions, step;
 } tutti_sparse_part;

@@ -93,7 +93,7 @@ static void clear(const job *j, const tutti_sparse_tile *t)
                    0, n);
 }
 
-/* Writes the sums of a list to the places of its numbers in the input's gradient. */
+/* Writes the sums of a list to the places of its elements in the input's gradient. */
 static void give_list(const job *j, const tile *t, int64_t sample, int64_t y, int64_t lists)
 {
     const tutti_sparse_walk *w = j->w;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sparse_impl.h: declarations that the files of f32 convolutions that skip zeros (sparse_conv.c) share.
  *
- * A ReLU leaves zeros, and a product with zero adds nothing. So the numbers that are not zero are put side by side
+ * A ReLU leaves zeros, and a product with zero adds nothing. So the elements that are not zero are put side by side
  * once, each with its place, and only those are multiplied:
  *
  *   forward          sum(y, x, :) += v * weight(c, i, j, :)
@@ -11,7 +11,7 @@
  *                    each is a sum of products of vectors (tutti_sparse_dot_loop)
  *   weight gradient  dweight(c, i, j, :) += v * dout(y, x, :)
  *                    over the list of each channel's inputs (tutti_sparse_weight_loop). If the output's gradient has
- *                    more zeros (a max pool behind the convolution leaves at most one number a window),
+ *                    more zeros (a max pool behind the convolution leaves at most one element a window),
  *                    dweight(o, window) += v * in(window of (y, x))
  *                    over the gradient's list of each channel (tutti_sparse_window_loop)
  *
@@ -19,7 +19,7 @@
  * time, without gather instructions.
  *
  * A zero is never multiplied: 0 times an infinite or NaN weight is 0 here, and NaN in dense convolutions. Every other
- * number, NaN included, is multiplied. In the weights' gradient, positions around the output count as gradients of
+ * element, NaN included, is multiplied. In the weights' gradient, positions around the output count as gradients of
  * zero. So an infinite input makes the gradient NaN even for taps that do not use this input.
  *
  * After W. Gong et al., SparseTrain (PACT 2020, arXiv 1911.10175): sums in registers, zeros found by vectors; S. Shi
@@ -32,9 +32,9 @@
 
 #include "../../tensor/isa.h"
 
-/* --- the loops for one instruction set (sparse_vector.c); all numbers are floats --- */
+/* --- the loops for one instruction set (sparse_vector.c); all elements are floats --- */
 
-/* Numbers that are not zero, and the place of each. start[x] is the index of the first number of position x; `start`
+/* Elements that are not zero, and the place of each. start[x] is the index of the first element of position x; `start`
  * has one more entry than there are positions. */
 typedef struct {
     float *value;
@@ -42,7 +42,7 @@ typedef struct {
 } tutti_sparse_list;
 enum { TUTTI_SPARSE_SLACK = 16 }; /* the loops may write this number of elements behind a list */
 
-/* Appends the numbers of a row of positions that are not zero to a list of n, and returns the new n. Channel c of
+/* Appends the elements of a row of positions that are not zero to a list of n, and returns the new n. Channel c of
  * position x gets place `place` + x * apart + c. The channels of a position lie side by side in segments. */
 typedef struct {
     const float *from;
@@ -68,8 +68,8 @@ typedef struct {
 typedef void tutti_sparse_sum_loop(const tutti_sparse_sum_call *c);
 enum { TUTTI_SPARSE_SUM_VECTORS = 8 }; /* the largest nvectors of tutti_sparse_sum_call */
 
-/* Adds to the weights' gradient of one channel from the channel's list of n numbers. The gradient of weight (i, j), at
- * i * row_step + j * step, gets each number v times the vectors of dout i rows and j positions before v's place. */
+/* Adds to the weights' gradient of one channel from the channel's list of n elements. The gradient of weight (i, j), at
+ * i * row_step + j * step, gets each element v times the vectors of dout i rows and j positions before v's place. */
 typedef struct {
     tutti_sparse_list list;
     int64_t n;
@@ -98,8 +98,8 @@ typedef struct {
 } tutti_sparse_dot_call;
 typedef void tutti_sparse_dot_loop(const tutti_sparse_dot_call *c);
 
-/* Adds to the weights' gradient of one output channel from its list of n numbers: `parts` sums, part_step floats apart,
- * get each number v times the (parts, vectors) of the window at v's place. */
+/* Adds to the weights' gradient of one output channel from its list of n elements: `parts` sums, part_step floats
+ * apart, get each element v times the (parts, vectors) of the window at v's place. */
 typedef struct {
     tutti_sparse_list list;
     int64_t n;

@@ -36,8 +36,8 @@ static int64_t sparse_list(const tutti_sparse_list_call *c)
 
 /* --- sums of positions --- */
 
-/* Number of chains of additions at a time: each addition to a sum waits for the one before it. So if a listed number
- * has few sums, several numbers are added to sums of their own. */
+/* Number of chains of additions at a time: each addition to a sum waits for the one before it. So if a listed element
+ * has few sums, several elements are added to sums of their own. */
 enum { SPARSE_CHAINS = 4 };
 
 INLINE int sparse_ways(int nsums)
@@ -222,7 +222,7 @@ static void sparse_window(const tutti_sparse_window_call *call)
 
 enum { SPARSE_AT_ONCE = 4 };
 
-/* Adds to to[i], for n numbers of a list, the product of dout with the weights at w[i]. */
+/* Adds to to[i], for n elements of a list, the product of dout with the weights at w[i]. */
 INLINE void sparse_multiply(const float *dout, const float *const *w, int64_t nvectors, float *to, int n)
 {
     vector even[SPARSE_AT_ONCE] = {{0}}, odd[SPARSE_AT_ONCE] = {{0}};
@@ -239,7 +239,7 @@ INLINE void sparse_multiply(const float *dout, const float *const *w, int64_t nv
     for (int i = 0; i < n; i++) to[i] += sum_lanes(even[i] + odd[i]);
 }
 
-/* The operands for all listed numbers of one position: nvectors vectors of dout, and as many weights of each number's
+/* The operands for all listed elements of one position: nvectors vectors of dout, and as many weights of each element's
  * channel. `base` is the place of channel 0 of the position. `skipped` is the number of floats of weights whose taps
  * lie before the row. */
 typedef struct {

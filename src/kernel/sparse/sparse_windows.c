@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sparse_windows.c: the gradient of a sparse convolution's weights from the list of the output's gradient. Before a max
- * pool, this gradient has at most one number a window that is not zero.
+ * pool, this gradient has at most one element a window that is not zero.
  *
  * Each thread has output channels of its own and goes through all tiles for them, so sums of threads never have to be
  * added up. For each tile of outputs there is a list of each output channel, and a copy of the inputs that these
  * outputs read: a block of channels, channels innermost, with zeros around it. The window of an output is then a run of
- * numbers for each row of the kernel. With few channels these runs would be short, so the copy is folded: each column
- * holds all rows of the kernel, and a window is one run. Listed numbers are multiplied with the runs, and the sums stay
- * in registers for a whole list. */
+ * elements for each row of the kernel. With few channels these runs would be short, so the copy is folded: each column
+ * holds all rows of the kernel, and a window is one run. Listed elements are multiplied with the runs, and the sums
+ * stay in registers for a whole list. */
 #include <string.h>
 
 #include "../crew.h"

@@ -18,7 +18,7 @@ void tutti_trial_memory_release(tutti_trial_memory *m)
     *m = (tutti_trial_memory){0};
 }
 
-/* Fills memory with numbers of a type, between -0.1 and 0.1, none of them subnormal. */
+/* Fills memory with elements of a type, between -0.1 and 0.1, none of them subnormal. */
 static void fill(void *memory, size_t nbytes, tutti_dtype type)
 {
     float wide[BLOCK];

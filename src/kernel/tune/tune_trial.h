@@ -35,7 +35,7 @@ typedef struct {
 
 /* Writes the seconds of each of the n kernels: the shortest of `rounds` rounds, in which they take turns, so that
  * disturbances meet all of them. A round runs each kernel for half a millisecond. For one thread, processor time
- * counts, so that other programs on its core do not. Numbers are small and of both signs. */
+ * counts, so that other programs on its core do not. Elements are small and of both signs. */
 void tutti_trial_measure(const tutti_trial *t, tutti_trial_memory *memory, double *seconds);
 
 #endif

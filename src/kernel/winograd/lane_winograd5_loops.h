@@ -15,7 +15,7 @@
 
 enum { TAPS5 = 5, TILE5_OUT = TUTTI_WINOGRAD5_TILE };
 
-/* --- transforms in one direction, by the matrices A^T, A, B, G, G^T; numbers are `apart` vectors from each other
+/* --- transforms in one direction, by the matrices A^T, A, B, G, G^T; elements are `apart` vectors from each other
  * --- */
 
 /* Multiplies by A^T. */

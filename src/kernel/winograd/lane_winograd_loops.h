@@ -5,7 +5,7 @@
  *
  *   Y = A^T [ (G g G^T) . (B^T d B) ] A       d: 6 x 6 of the input, g: 3 x 3 weights, Y: 4 x 4 of the output
  *
- * "." multiplies 36 pairs of numbers and sums over channels: 36 products of matrices. The gradient of the weights is
+ * "." multiplies 36 pairs of elements and sums over channels: 36 products of matrices. The gradient of the weights is
  * the transpose: A (4 x 4 of dout) A^T times the same B^T d B, summed over tiles, and then G^T (..) G of the sums. */
 #ifndef TUTTI_LANE_WINOGRAD_LOOPS_H
 #define TUTTI_LANE_WINOGRAD_LOOPS_H
@@ -28,7 +28,7 @@ INLINE vector scaled_add(float a, vector b, vector c)
     return multiply_add(all(a), b, c);
 }
 
-/* --- transforms in one direction, by the matrices B^T, A^T, A, G, G^T; numbers are `apart` vectors from each other
+/* --- transforms in one direction, by the matrices B^T, A^T, A, G, G^T; elements are `apart` vectors from each other
  * --- */
 
 /* Multiplies by B^T. */

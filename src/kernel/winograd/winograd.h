@@ -7,7 +7,7 @@
  * ERROR. No term of an element goes through more than n roundings, n = number of terms (channels; tiles, for weights)
  * plus 30. So its error is at most n u / (1 - n u) times the same sums of absolute values, |A^T| ((|G| |g| |G^T|) .
  * (|B^T| |d| |B|)) |A|, u = 2^-24; tests/kernel/test_winograd.c checks this bound for every element against float64.
- * For numbers in [-1, 1] and 16 to 64 channels the error is 3e-6 to 7e-6 of the largest element.
+ * For elements in [-1, 1] and 16 to 64 channels the error is 3e-6 to 7e-6 of the largest element.
  *
  * Tiles of outputs are taken in blocks, over all samples in their order; a block is transformed, multiplied (36
  * products of matrices) and transformed back. The results do not depend on the number of threads. Infinities and NaN

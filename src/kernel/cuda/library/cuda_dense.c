@@ -2,7 +2,7 @@
 /* cuda_dense.c: dense layers on a card by cuBLASLt, in the type of the output, with f32 sums (f32 without TF32): three
  * products; the forward product adds bias and ReLU. Gradients of weights are f32 whatever type is multiplied.
  *
- * A sample is read as a row of numbers, whatever its order. Behind planes with channels last the input is not
+ * A sample is read as a row of elements, whatever its order. Behind planes with channels last the input is not
  * reordered, and weights that are trained take its order, described as (units, C, H, W). Weights in another order are
  * copied into that order in scratch, and so are weights of 16 bits.
  *
@@ -32,7 +32,7 @@ typedef struct {
 
 /* ---- orders of weights ---- */
 
-/* The channels and positions of a row of numbers whose channels lie last. */
+/* The channels and positions of a row of elements whose channels lie last. */
 typedef struct {
     int64_t channels, plane;
 } row_form;

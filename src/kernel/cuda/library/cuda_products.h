@@ -46,11 +46,11 @@ typedef struct {
     bool rows;    /* the library's form is row-major, without padding */
 } tutti_cuda_weights;
 
-/* Returns how many numbers the weights have in the library's form. */
+/* Returns how many elements the weights have in the library's form. */
 int64_t tutti_cuda_weights_filled(const tutti_cuda_weights *w);
 /* True if the parameter has the library's form, except for its type. */
 bool tutti_cuda_weights_same(const tutti_cuda_weights *w);
-/* n numbers of f32 that are rounded into another place. If `from` is NULL, there are none. */
+/* n elements of f32 that are rounded into another place. If `from` is NULL, there are none. */
 typedef struct {
     const float *from;
     void *to;

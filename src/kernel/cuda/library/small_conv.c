@@ -68,7 +68,7 @@ static int64_t divide_up(int64_t n, int64_t by)
 
 /* ---- which passes our kernels compute ---- */
 
-/* True if the shape is small enough for our kernels, which count numbers of a value in 31 bits, rows in 20 and places
+/* True if the shape is small enough for our kernels, which count elements of a value in 31 bits, rows in 20 and places
  * in a window in 15. */
 static bool is_countable(const tutti_cudnn_shape *s)
 {
