@@ -185,7 +185,7 @@ tutti_status tutti_graph_create_split(tutti_graph *g, int layer, tutti_kernel_re
     request->in = &in;
     st = tutti_kernel_create(request, k, err);
     for (int i = 0; !st && i < k->nparams; i++) {
-        if (k->params[i].layout) /* refused, because a part of a parameter must be a run of its rows */
+        if (k->params[i].layout) /* another order is refused, because a part of a parameter must be a run of its rows */
             st = tutti_fail(err, TUTTI_ERR_USAGE, "engine %s wants parameters of the layer in an order of its own",
                             request->engine);
         s->nparams += parts * k->params[i].elements;

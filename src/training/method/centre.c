@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A centre moves by this share of its distance to the mean of all workers, as in the launch file of the EASGD authors
- * (mpiT). */
+/* A centre moves by this fraction of its distance to the mean of all workers, as in the launch file of the EASGD
+ * authors (mpiT). */
 static const double AUTO_MOVE = 0.9;
 
 void tutti_centre_settle(tutti_centre *c, int nworkers, double largest_rate)

@@ -14,10 +14,11 @@ tutti_status tutti_method_check_rho(const tutti_centre *c, tutti_failure *err);
  * (tutti_builder_kept). */
 typedef struct {
     int weights, gradients, sent; /* numbers of memories; sent: gradients in the type in which they are sent */
-    int flag, verdict;            /* memories of looks at gradients, -1 = none. flag: count of this rank; verdict: count
-                                   * of all ranks, = flag where a rank decides alone */
-    int control, check;           /* numbers of exchanges; check: the exchange of verdicts, -1 = none */
-    int saves;                    /* number of the first of the exchanges that run before a checkpoint */
+    /* memories of looks at gradients, -1 = none. flag: how many looks of this rank found values that are not finite;
+     * verdict: the same over all ranks, = flag where a rank decides alone */
+    int flag, verdict;
+    int control, check; /* numbers of exchanges; check: the exchange of verdicts, -1 = none */
+    int saves;          /* number of the first of the exchanges that run before a checkpoint */
 } tutti_method_handles;
 
 /* The memories for weights, gradients, each state of the rule, and activations. */
@@ -37,7 +38,7 @@ void *tutti_method_declare_vectors(tutti_plan_builder *b, const tutti_method_vec
  * ranks touch it; else every rank holds all of it after a period. Returns the memory's number. */
 int tutti_method_declare_centre(tutti_plan_builder *b, bool common);
 
-/* Declares numbers for one rank's looks, which no other rank reads; returns the memory's number. */
+/* Declares a memory for the counts of one rank's looks, which no other rank reads; returns the memory's number. */
 int tutti_method_declare_own_numbers(tutti_plan_builder *b, const char *name);
 /* Declares the control numbers: the parts, the sums, and the exchange that sums the parts. */
 tutti_status tutti_method_declare_control(tutti_plan_builder *b, tutti_failure *err);
@@ -57,7 +58,7 @@ tutti_status tutti_method_declare_check(tutti_plan_builder *b, bool alone, tutti
 /* Does the same as tutti_method_declare_check for methods where every rank has weights of its own, and so computes all
  * norms itself: ranks only exchange whether all skip the step. */
 tutti_status tutti_method_declare_own_check(tutti_plan_builder *b, tutti_failure *err);
-/* Returns an action on the numbers of a whole bucket, from the memory `from` to the memory `to`. */
+/* Returns an action on the elements of a whole bucket, from the memory `from` to the memory `to`. */
 tutti_action tutti_method_on_bucket(const tutti_plan *p, tutti_action_kind kind, int bucket, int from, int to);
 /* Returns the action that applies the rule to a whole bucket, from sums over all ranks and without a verdict. The
  * second function returns the look that precedes it. */

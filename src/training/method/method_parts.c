@@ -7,7 +7,8 @@
 
 #include "method_impl.h"
 
-/* FEW_RANKS: most ranks that sum numbers by one-shot. PAD: elements of a cache line, so that numbers share no line */
+/* FEW_RANKS: most ranks that sum control numbers by one-shot. PAD: elements of a cache line, so that memories share no
+ * line */
 enum { FEW_RANKS = 8, PAD = 16 };
 
 static int declare_vector(tutti_plan_builder *b, const char *name, tutti_memory_role role, tutti_plan_memory m)
@@ -84,7 +85,7 @@ static int declare_numbers(tutti_plan_builder *b, const char *name, tutti_dtype 
     return tutti_builder_memory(b, &m);
 }
 
-/* Returns the algorithm for an allreduce of few numbers. One-shot has a single synchronisation, but each rank reads
+/* Returns the algorithm for an allreduce of a few elements. One-shot has a single synchronisation, but each rank reads
  * from all others: with many ranks that costs more than a tree's rounds. */
 static const char *few_numbers(const tutti_plan *p)
 {

@@ -62,7 +62,8 @@ const tutti_method_key *tutti_method_key_at(int i)
 bool tutti_method_rule_differs(const tutti_method_row *row, const char *rule, tutti_strbuf *words)
 {
     const size_t length = strlen(rule);
-    if (row->is_plain || !strcmp(row->paper_rules, "any")) return false; /* is_plain: the job's momentum is ignored */
+    /* is_plain: the job's momentum is ignored, so its rule is no difference */
+    if (row->is_plain || !strcmp(row->paper_rules, "any")) return false;
     for (const char *at = row->paper_rules; *at; at += strspn(at, ", ")) {
         const size_t n = strcspn(at, ",");
         if (n == length && !strncmp(at, rule, n)) return false;

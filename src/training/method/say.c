@@ -10,7 +10,7 @@
 typedef struct {
     unsigned collectives; /* bit set of tutti_collective */
     bool of_weights;      /* true if the sums are of weights; false: of gradients */
-    bool half, whole;     /* something is sent in 16 bits; something is sent in f32 */
+    bool half, whole;     /* half: some values are sent in 16 bits; whole: some are sent in f32 */
     tutti_dtype type;     /* the 16-bit type, if `half` */
     tutti_strbuf algorithms;
 } travels;

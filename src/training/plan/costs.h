@@ -11,7 +11,7 @@
 
 typedef struct {
     int64_t ranks, threads; /* the ranks, and threads per rank, that the costs are for */
-    double overlap;         /* share of an exchange that can run beside the backward pass (merge.h) */
+    double overlap;         /* fraction of an exchange that can run beside the backward pass (merge.h) */
     /* measured points: bytes of a bucket, and the seconds that all exchanges of such a bucket take together */
     tutti_reals exchange_bytes, exchange_s;
     /* for each layer: seconds of its two backward kernels and of its sums of gradients; empty if overlap is 0 */

@@ -31,7 +31,7 @@ typedef struct {
     int npoints;                          /* number of points, >= 1 */
     int64_t bytes[TUTTI_MAX_COST_POINTS]; /* bytes of each point; increasing */
     int64_t ns[TUTTI_MAX_COST_POINTS];    /* time of each point, >= 0; never decreases */
-    double overlap;                       /* share of t that can run beside the backward pass, 0 .. 1 */
+    double overlap;                       /* fraction of t that can run beside the backward pass, 0 .. 1 */
 } tutti_exchange_cost;
 
 /* Returns the time for `bytes`. Below the first point it is that point's time; beyond the last, the slope of the last

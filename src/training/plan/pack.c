@@ -102,7 +102,7 @@ int64_t tutti_pack(tutti_block *blocks, int n)
         int m = 0; /* empty blocks need no memory */
         for (int i = 0; i < n; i++)
             if (blocks[i].bytes > 0) order[m++] = &blocks[i];
-        if (o > 0) sort(order, m, large_first, work); /* ties are broken by size */
+        if (o > 0) sort(order, m, large_first, work); /* blocks that are equal in this order are sorted by size */
         sort(order, m, orders[o], work);
         const int64_t bytes = pack_in_order(order, m, work);
         if (bytes >= least) continue;

@@ -103,8 +103,8 @@ static void work_in_place(packing *p)
 {
     const tutti_graph *g = p->graph;
     const tutti_model *m = g->model;
-    for (int l = 0; l < m->nlayers; l++) /* forward pass, from the first layer on: an output takes the memory of its
-                                          * layer's first input */
+    for (int l = 0; l < m->nlayers; l++) /* forward pass, from the first layer on: an output takes over the memory of
+                                          * its layer's first input */
         if (g->kernels[l].in_place && m->layers[l].in[0] >= 0 && tutti_layer_reads_once(&m->layers[l]))
             hand_on(p, &p->of_value[m->layers[l].in[0]], &p->of_value[l]);
     for (int l = m->nlayers - 1; l >= 0 && g->ngrads; l--) hand_gradients_on(p, l);

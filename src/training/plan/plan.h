@@ -48,7 +48,8 @@
 typedef enum {
     TUTTI_NO_NORMS,
     TUTTI_NORM_OF_ALL,      /* the norm of all gradients together */
-    TUTTI_NORMS_OF_TENSORS, /* for each weight tensor: its norm, and that of the numbers compared with it (rule.h) */
+    TUTTI_NORMS_OF_TENSORS, /* for each weight tensor: its norm, and the norm of the elements compared with it
+                             * (rule.h) */
 } tutti_norms;
 
 enum { TUTTI_PLAN_OWN = 2 };
@@ -183,7 +184,7 @@ typedef struct {
     const char *name;   /* name in texts: "gradients of bucket 2" */
     int schedule;       /* index into plan->schedules */
     tutti_operation op; /* the operation of a reduction; sum unless set */
-    /* type of the numbers that lie in scratch between ranks: bf16 or f16, else the type of the inputs. The builder
+    /* type of the elements that lie in scratch between ranks: bf16 or f16, else the type of the inputs. The builder
      * fills it in */
     tutti_dtype sent;
     /* the ranks that take part: the schedule's rank i is members[i]; NULL = all, in their order */

@@ -36,8 +36,9 @@ void tutti_builder_answer(tutti_plan_builder *b, int memory);
  * tutti_plan_is_far answers. */
 void tutti_builder_admit(tutti_plan_builder *b, tutti_admission admission);
 int tutti_builder_exchange(tutti_plan_builder *b, const tutti_plan_exchange *x);
-/* tutti_builder_keep returns `size` zeroed bytes in the plan, for the numbers that `declare` was given.
- * tutti_builder_kept returns the first such memory; `list` must only read it, because several threads list loops. */
+/* tutti_builder_keep returns `size` zeroed bytes in the plan, for the numbers of memories and exchanges that `declare`
+ * was given. tutti_builder_kept returns the first such memory; `list` must only read it, because several threads list
+ * loops. */
 void *tutti_builder_keep(tutti_plan_builder *b, size_t size);
 void *tutti_builder_kept(const tutti_plan_builder *b);
 /* A schedule among all ranks, lowered for their hosts; an equal schedule is reused. algorithm: NULL = the

@@ -56,8 +56,8 @@ tutti_status tutti_plan_check_split(const tutti_plan *p, tutti_failure *err);
 tutti_status tutti_plan_accept_split(const tutti_plan *p, tutti_failure *err);
 /* Prints which ranks share which layers, and how much exchange that saves; nothing where no layer is shared. */
 void tutti_plan_print_split(const tutti_plan *p, tutti_strbuf *sb);
-/* Checks the actions of a part that serves a worker of another host (plan_serve.c), and that part and worker take
- * turns. */
+/* Checks the actions of a part that serves a worker of another host, and that the part and the worker take turns
+ * (plan_serve.c). */
 tutti_status tutti_plan_check_parts(const tutti_plan *p, const tutti_loop loops[TUTTI_NDRIVERS], tutti_failure *err);
 tutti_status tutti_plan_check_served(const tutti_plan *p, tutti_failure *err);
 /* Writes the memories that an action itself touches; returns how many. */

@@ -152,7 +152,7 @@ enum { NOTHING = -1 };
 typedef struct {
     const tutti_plan *plan;
     int rank;
-    int *holds; /* per place: the datum that lies there */
+    int *holds; /* per place: the datum that lies in the place */
 } tag_play;
 
 static tutti_status reads_tag(const tag_play *y, const tutti_node *n, int datum, tutti_failure *err)

@@ -76,7 +76,7 @@ typedef struct {
     int data_threads;                  /* threads that load batches */
     tutti_rate rate;
     tutti_update update;
-    /* patterns of parameters alternate with numbers: factors of the rate, and decays that replace update's */
+    /* pairs of a pattern of parameters and a number: a factor of the rate; a decay that replaces that of `update` */
     tutti_texts group_rates, group_decays;
     tutti_centre centre;         /* numbers of the centre, for methods with one */
     tutti_loss_scale loss_scale; /* a dynamic scale needs a plan with only_finite */
@@ -196,8 +196,8 @@ typedef struct {
     void (*take)(void *arg, const tutti_answer *answer); /* gets each answer, in the order of the set */
     void *arg;
 } tutti_answer_listener;
-/* Tests packed weights. listener: NULL = nobody; with a listener, a model whose loss has no classes is
- * TUTTI_ERR_USAGE. */
+/* Tests packed weights. listener: gets each answer, NULL = no listener; with a listener, a model whose loss has no
+ * classes is TUTTI_ERR_USAGE. */
 tutti_status tutti_evaluate(const tutti_packed_weights *w, const tutti_dataset *data,
                             const tutti_answer_listener *listener, tutti_eval_result *out, tutti_failure *err);
 /* Returns TUTTI_ERR_USAGE if the model's last loss has no classes. */

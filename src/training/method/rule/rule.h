@@ -15,8 +15,8 @@ enum {
     TUTTI_RULE_MAX_STATES = 2,
     TUTTI_RULE_MAX_KEYS = 4,
     TUTTI_RULE_MAX_NUMBERS = 8,
-    TUTTI_RULE_LOOKED = 2 * TUTTI_SQUARES_LIMBS, /* numbers that a look at a tensor sums: squares of its weights, and of
-                                                  * the numbers compared with them */
+    TUTTI_RULE_LOOKED = 2 * TUTTI_SQUARES_LIMBS, /* words of the two sums that a look at a tensor adds to: squares of
+                                                  * its weights, squares of the elements compared with them */
 };
 
 /* A number that a job gives to a rule. Rules that mean the same by a key share it. */
@@ -39,7 +39,7 @@ typedef struct {
     double clip_norm; /* gradients are scaled down to this norm of all gradients together; 0 = never */
 } tutti_update;
 
-/* The numbers of an update that change from step to step. */
+/* The parameters of an update that change from step to step. */
 typedef struct {
     double lr;
     double unscale;   /* the sum is multiplied by this first (1 / loss scale) */
@@ -59,10 +59,9 @@ typedef struct {
     float alpha;
 } tutti_update_slice;
 
-/* Applies the rule to a slice. numbers: those that `prepare` has computed. */
+/* Applies the rule to a slice. numbers: the constants that `prepare` has computed. */
 typedef void tutti_rule_loop(const float *numbers, const tutti_update_slice *slice);
-/* Writes, for each element, the number whose norm the rule compares with the norm of the weights: n floats to `out`,
- * and nothing else. */
+/* Writes to `out`, for each of n weights, the float that the rule compares with it by norms; writes nothing else. */
 typedef void tutti_rule_measure(const float *numbers, const tutti_update_slice *slice, float *out);
 
 struct tutti_rule_row {
@@ -72,15 +71,15 @@ struct tutti_rule_row {
     const char *states[TUTTI_RULE_MAX_STATES];          /* names as PyTorch has them; all states begin as zeros */
     const tutti_rule_key *keys[TUTTI_RULE_MAX_KEYS];    /* the rule's keys, ended by NULL */
     const tutti_rule_key *ignored[TUTTI_RULE_MAX_KEYS]; /* keys that a job may set although the rule ignores them */
-    /* Computes the numbers of a step; decay is 0 for parameters that are not decayed. */
+    /* Computes the constants of a step; decay is 0 for parameters that are not decayed. */
     void (*prepare)(const tutti_update *u, const tutti_update_step *s, double decay, float *numbers);
     tutti_rule_loop *loops[TUTTI_NISAS];
-    /* Returns the factor of a weight tensor's step, from the norm of its weights and the norm of the numbers that the
+    /* Returns the factor of a weight tensor's step, from the norm of its weights and the norm of the elements that the
      * rule compares with them (tutti_rule_measure). NULL = no factor; then the update of an element depends on no other
      * element. */
     double (*trust)(const tutti_update *u, double weights, double other);
-    /* Compute the numbers that the rule compares with the weights, one function for each instruction set. NULLs: these
-     * numbers are the gradients, as the rule gets them. */
+    /* Compute the elements that the rule compares with the weights, one function for each instruction set. NULLs: these
+     * elements are the gradients, as the rule gets them. */
     tutti_rule_measure *measures[TUTTI_NISAS];
 };
 
@@ -96,16 +95,16 @@ bool tutti_rule_has_state(const char *name, size_t n);
 /* Returns the update that measurements use where no job names a rule: a rule with one state. */
 tutti_update tutti_update_to_time(void);
 
-/* Computes a rule's numbers for a step and a kind of parameter: TUTTI_RULE_MAX_NUMBERS of them, at `numbers`. */
+/* Computes a rule's constants for a step and a kind of parameter: TUTTI_RULE_MAX_NUMBERS floats, at `numbers`. */
 void tutti_update_prepare(const tutti_update *u, const tutti_update_step *s, tutti_param_kind kind, float *numbers);
 /* Applies the rule element by element: the bits are the same at any offset, for any cut into slices and for any
- * instruction set. tutti_update_apply prepares the numbers and runs. */
+ * instruction set. tutti_update_apply prepares the constants and runs. */
 void tutti_update_run(const tutti_rule_row *rule, const float *numbers, const tutti_update_slice *slice);
 void tutti_update_apply(const tutti_update *u, const tutti_update_step *s, tutti_param_kind kind,
                         const tutti_update_slice *slice);
 /* Adds the squares of a slice, exactly, to the sums of its tensor in `looked`. Call it only for weights and for a rule
- * with `trust`. numbers: of the step, as `prepare` computes them. Returns whether the gradients are finite; values that
- * are not finite add nothing. */
+ * with `trust`. numbers: the step's constants, as `prepare` computes them. Returns whether the gradients are finite;
+ * values that are not finite add nothing. */
 bool tutti_update_look(const tutti_rule_row *rule, const float *numbers, const tutti_update_slice *slice,
                        int64_t looked[TUTTI_RULE_LOOKED]);
 /* Returns the factor by which a rule such as LARS multiplies the rate of one tensor. numbers: the sums over all slices

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rule_impl.h: declarations that the rules share: keys, and the numbers of PyTorch's SGD. */
+/* rule_impl.h: declarations that the rules share: keys, and the constants of PyTorch's SGD. */
 #ifndef TUTTI_RULE_IMPL_H
 #define TUTTI_RULE_IMPL_H
 

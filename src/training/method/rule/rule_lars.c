@@ -29,7 +29,7 @@ static const tutti_rule_key scaled_key = {
 };
 
 enum { MOMENTUM, TRUST, IS_SCALED };                   /* indices of the rule's keys */
-enum { UNSCALE, DECAY, MU, INTO_MOMENTUM, OUT_OF_IT }; /* indices of the numbers that are prepared for a step */
+enum { UNSCALE, DECAY, MU, INTO_MOMENTUM, OUT_OF_IT }; /* indices of the constants that are prepared for a step */
 
 static void prepare(const tutti_update *u, const tutti_update_step *s, double decay, float *k)
 {

@@ -25,7 +25,7 @@ ELEMENTS void elements(const float *numbers, const tutti_update_slice *s, const 
     float *restrict w = s->w, *restrict first = s->state[0], *restrict second = s->state[1];
     const float *restrict sum = s->sum;
     const float pull = s->alpha;
-    float k[TUTTI_RULE_MAX_NUMBERS]; /* a copy, to keep the numbers in registers */
+    float k[TUTTI_RULE_MAX_NUMBERS]; /* a copy, to keep the constants in registers */
     for (int i = 0; i < TUTTI_RULE_MAX_NUMBERS; i++) k[i] = numbers[i];
     for (int64_t i = 0, n = s->n; i < n; i++) {
         float state[2] = {NSTATES > 0 ? tutti_relaxed_read(&first[i]) : 0,

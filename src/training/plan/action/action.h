@@ -3,7 +3,7 @@
  * and writes, and what it does to exchanges and visits. The code that proves, prints and prices plans reads the rows
  * and never asks which kind an action is.
  *
- * If an action only moves numbers between vectors, its row has the loop over the elements, and the trainer plays it
+ * If an action only moves elements between vectors, its row has the loop over the elements, and the trainer plays it
  * without knowing the kind. A rule that moves a centre is such a row. To add a kind, write a file action_<name>.c and
  * add its name to TUTTI_ACTIONS. The trainer has functions of its own for kernels, exchanges, visits, looks at
  * gradients and the job's rule (run/step/step.c).
@@ -59,7 +59,7 @@ typedef struct {
      * uses no norms */
     int norm;
     int share;   /* apply: `from` holds the sum over one of `share` parts of the batch */
-    bool begins; /* look: the numbers in `to` are set to 0 first */
+    bool begins; /* look: the counts and sums in `to` are set to 0 first */
     int weights; /* look, where norms of tensors are needed: memory of the weights */
     /* apply: the weights are also pulled towards the memory `other`, by the difference of both before the update */
     bool pulled;
@@ -115,7 +115,7 @@ typedef struct {
 typedef struct {
     const char *said_rho; /* rho as the job gives it: "auto" or a number; NULL = not given */
     double rho;           /* elasticity; 0 = workers are not pulled */
-    /* rate of the outer rule; the share of its last step that the rule adds to the next step */
+    /* rate of the outer rule; the fraction of its last step that the rule adds to the next step */
     double outer_rate, outer_mu;
 } tutti_centre;
 

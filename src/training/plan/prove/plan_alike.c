@@ -16,8 +16,8 @@ static bool is_apart(const tutti_plan *p, int memory)
     return role == TUTTI_ROLE_NUMBERS || role == TUTTI_ROLE_TRAVELLING;
 }
 
-/* Assigns each memory to a window, a range of elements like the packed vector; false: no assignment fits. Numbers that
- * are exchanged with each other share a window. */
+/* Assigns each memory to a window, a range of elements like the packed vector; false: no assignment fits. Memories of
+ * control numbers that are exchanged with each other share a window. */
 static bool find_windows(tutti_alikes *a)
 {
     const tutti_plan *p = a->c->plan;

@@ -120,8 +120,8 @@ static void lay_out_runs(tutti_composition *c)
 
 /* ---- the index space of memories ---- */
 
-/* Gives memories their windows of the index space. Numbers that hold every slot's part have a window of their own, and
- * so do the numbers from which they are computed. */
+/* Gives memories their windows of the index space. Memories of numbers that hold every slot's part have a window of
+ * their own, and so have the memories from which these are computed. */
 static void find_windows(tutti_composition *c)
 {
     const tutti_plan *p = c->plan;

@@ -80,7 +80,7 @@ typedef struct {
     int64_t first, last;      /* range of the index space, or of a vector that is cut into `of` parts */
     int of;                   /* number of parts; 0 = the range is in the index space */
     int after;                /* nop: the position of another step that it waits for; -1 = none */
-    int from[2], to;          /* numbers of the buffers that are read and written, -1 = none */
+    int from[2], to;          /* indices of the buffers that are read and written, -1 = none */
     /* the rank whose input the last buffer of `from` is; -1 = all buffers are the own rank's */
     int peer;
     unsigned when;

@@ -90,7 +90,7 @@ static bool all_go_by(const tutti_loop *l, int memory)
     return true;
 }
 
-/* Returns the exchange that adds up the counts in `memory`, NULL: each rank counts by itself. */
+/* Returns the exchange that adds up the ranks' counts in `memory`; NULL = each rank counts by itself. */
 static const tutti_plan_exchange *find_sum(const tutti_plan *p, int memory)
 {
     for (int x = 0; x < p->nexchanges; x++)

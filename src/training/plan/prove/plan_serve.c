@@ -19,7 +19,7 @@ enum { NOBODY = -1, OTHER_LOOPS = -2 };
 
 typedef struct {
     const tutti_plan *plan;
-    int *owner; /* per memory: the part that touches it, or NOBODY, or OTHER_LOOPS */
+    int *owner; /* per memory: the worker whose part touches it; NOBODY: no part does; OTHER_LOOPS: another loop does */
 } owners;
 
 static tutti_status own(const owners *o, int memory, int by, tutti_failure *err)
@@ -123,7 +123,7 @@ typedef struct {
     tutti_plan plan; /* the first member: a pointer to the plan is one to this struct */
     tutti_loop loops[2];
     tutti_plan_exchange exchanges[2]; /* the push and the pull exchange */
-    int number[2];                    /* numbers of both exchanges in the whole plan */
+    int number[2];                    /* index in the whole plan of each of the two exchanges */
     bool rarely;                      /* the worker brings something only in the last step of a period */
 } pair;
 

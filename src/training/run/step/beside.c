@@ -17,7 +17,7 @@ typedef struct {
     tutti_stepping *s;
     const tutti_action *actions; /* the part's actions between its waits and its tell */
     int nactions;
-    int awaited, told; /* the exchange that the part waits for; the exchange that it tells */
+    int awaited, told; /* the exchange that the part waits for; the exchange that the part tells conditions */
     tutti_update_step update;
     bool beside; /* beside: the wire's thread was the last to play the part; the times at which that began and ended */
     int64_t began_ns, ended_ns;

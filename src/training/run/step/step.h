@@ -37,7 +37,7 @@ typedef struct {
 /* The batch of the next step, which is being brought to the device (ahead.c). */
 typedef struct {
     bool is_there;
-    tutti_batch batch;   /* its samples and labels belong to the loader and must not be read here */
+    tutti_batch batch;   /* its samples and labels belong to the loader; code that plays steps must not read them */
     tutti_status status; /* the status of loading it, if not OK */
     tutti_failure why;
 } tutti_ahead;
@@ -101,7 +101,7 @@ static inline void tutti_step_sync(const tutti_stepping *s)
     s->device->wait(s->device, s->launched);
 }
 
-/* Returns the numbers of a step, counted from 0, whose update is the nth of the states. */
+/* Returns the rule's parameters of a step, counted from 0, whose update is the nth of the states. */
 tutti_update_step tutti_step_numbers(const tutti_stepping *s, int64_t step, int64_t nth);
 /* Asks once whether this rank must end, unless it was asked before. */
 void tutti_step_ask(tutti_stepping *s);

@@ -65,7 +65,7 @@ void tutti_ahead_end(tutti_stepping *s);
 /* beside.c: binds the parts of the plan's loop EACH_END to its exchanges; call it after tutti_shared_create. */
 tutti_status tutti_beside_create(tutti_stepping *s, tutti_failure *err);
 void tutti_beside_destroy(tutti_stepping *s); /* call it after tutti_shared_destroy */
-/* Call it before an exchange is started: the part that follows the exchange uses the numbers `update`. */
+/* Call it before an exchange is started: the part that follows the exchange updates by `update`. */
 void tutti_beside_starts(tutti_stepping *s, int exchange, const tutti_update_step *update);
 /* Call it when `exchange` was waited for. If a part tells this exchange that it is ready, the exchange that the part
  * waits for has ended too. */

@@ -89,7 +89,7 @@ typedef struct {
     int nslices;
     tutti_update_slice slices[TUTTI_WORK_TOGETHER]; /* the slices to update; slices[i].alpha is not read */
     struct {
-        float numbers[TUTTI_RULE_MAX_NUMBERS]; /* numbers of the step: tutti_update_prepare */
+        float numbers[TUTTI_RULE_MAX_NUMBERS]; /* constants of the step: tutti_update_prepare */
         float alpha;                           /* alpha of all slices, in place of slices[i].alpha */
     } varying[TUTTI_WORK_TOGETHER];
 } tutti_update_work;
@@ -111,7 +111,7 @@ typedef struct {
     int nvectors;
     const float *x[TUTTI_WORK_TOGETHER];
     int64_t n[TUTTI_WORK_TOGETHER];
-    int64_t *squares; /* squares are added here; NULL = not needed */
+    int64_t *squares; /* sums to which squares are added; NULL = not needed */
     int64_t *bad;
 } tutti_finite_work;
 
@@ -119,7 +119,7 @@ typedef struct {
     const tutti_rule_row *rule;
     tutti_update_slice slice;
     int64_t *squares, *bad;
-    float numbers[TUTTI_RULE_MAX_NUMBERS]; /* numbers of the step, as for an update; they vary */
+    float numbers[TUTTI_RULE_MAX_NUMBERS]; /* constants of the step, as for an update; they vary */
 } tutti_norms_work;
 
 /* Adds the number of a value's zeros to *zeros. */

@@ -2,9 +2,9 @@
 /* diverge.c: ends a run that diverges: its loss or weights are not finite any more.
  *
  * All ranks notice it after the same step. The loss and the verdicts over gradients are the same on all ranks already,
- * and test results are summed over them. Weights are checked before they are saved, and the ranks tell each other the
- * result. Workers that take steps of their own write their losses on the board of visits. Only a run that has diverged
- * exchanges more: it finds out on which ranks it happened. */
+ * and test results are summed over all ranks. Weights are checked before they are saved, and the ranks tell each other
+ * the result. Workers that take steps of their own write their losses on the board of visits. Only a run that has
+ * diverged exchanges more: it finds out on which ranks it happened. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

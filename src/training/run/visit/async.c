@@ -123,7 +123,7 @@ static void add_up(tutti_staleness *sum, const tutti_staleness *one)
     for (int i = 0; i < TUTTI_STALENESS_BINS; i++) sum->bin[i] += one->bin[i];
 }
 
-/* Adds the visits that rank 0 has made for others. */
+/* Adds the visits that rank 0 has made for workers of other hosts. */
 static void add_served(const tutti_stepping *s, int worker, tutti_staleness *sum)
 {
     tutti_staleness of_worker;

@@ -129,7 +129,7 @@ struct tutti_visitor {
     int64_t given, taken;
     /* for the owner only: number of shares begun; the next share stays in `stock` until it has begun */
     int64_t begun;
-    bool is_asked;             /* the next share has been asked for already */
+    bool is_asked;             /* this worker has asked for the next share already */
     bool has_ended, wants_end; /* for the owner only: contents of the next ask */
     double loss;
 };

@@ -24,7 +24,7 @@ typedef struct {
 
 /* Writes the record as JSON, completely or not at all. */
 tutti_status tutti_visits_order_write(const char *path, const tutti_visits_order *o, tutti_failure *err);
-/* Reads a record. TUTTI_ERR_DATA with what is wrong; the caller releases *out in any case. */
+/* Reads a record. TUTTI_ERR_DATA says which line is wrong and why; the caller releases *out in any case. */
 tutti_status tutti_visits_order_read(const char *path, tutti_visits_order *out, tutti_failure *err);
 tutti_status tutti_visits_order_parse(const char *name, const char *text, size_t nbytes, tutti_visits_order *out,
                                       tutti_failure *err);
