@@ -23,8 +23,8 @@ typedef struct {
     double bucket_bytes;             /* exchange.bucket_bytes of a job, in bytes; 0 if the file has none */
     /* figures of the transport */
     double transport,
-        most_bytes_per_s;       /* the share of a network's rate that the transport reaches, and an upper bound of its
-                                 * rate (0: none) */
+        most_bytes_per_s;       /* the fraction of a network's rate that the transport reaches; an upper bound of
+                                 * that rate (0: none) */
     double message_s;           /* seconds that a message costs in addition to the network's latency */
     double checked_bytes_per_s; /* rate of the fastest network on which predictions were compared with published steps;
                                  * 0: they were not compared */

@@ -12,7 +12,7 @@
 #include "choice_impl.h"
 #include "contestants.h"
 
-static const double ROUNDING = 1e-3; /* a gain below this share of the step is no gain */
+static const double ROUNDING = 1e-3; /* a gain below this part of the step's time counts as no gain */
 enum { MODES = 3, FINISHED = 4, LEAST_BUCKET = 1 << 18, ROUGH = 4 };
 
 typedef struct {
@@ -254,7 +254,7 @@ static tutti_status make_base(search *s, tutti_failure *err)
     if (st) return st;
     c.costs = NULL;
     s->out->step_s = INFINITY;
-    (void)play(s, &c); /* the step is INFINITY if the plan has more messages than may be simulated */
+    (void)play(s, &c); /* play returns INFINITY if the plan has more messages than may be simulated */
     return TUTTI_OK;
 }
 

@@ -19,8 +19,8 @@ typedef struct {
     double forward_s, update_s; /* forward_s: seconds of the forward pass of all layers; update_s: seconds of updating
                                  * one element */
     tutti_choice_memory *memory;
-    tutti_choice *by[TUTTI_NCOLLECTIVES]; /* one array of nsizes for each collective that was asked for; it belongs to
-                                           * the memory */
+    tutti_choice *by[TUTTI_NCOLLECTIVES]; /* one array of nsizes for each collective that was asked for;
+                                           * tutti_choice_memory owns the arrays */
 } study;
 
 /* The simulations that were made so far. */

@@ -19,8 +19,8 @@ typedef struct {
     int nsimulated;
 } tutti_contestants;
 
-/* tutti_contestants_find lists the contestants, the fixed rule first. base: a plan by the fixed rule with costs, whose
- * items say when gradients are ready. */
+/* tutti_contestants_forget empties the simulations in m. tutti_contestants_find lists the contestants, the fixed rule
+ * first. base: a plan by the fixed rule with costs, whose items say when gradients are ready. */
 void tutti_contestants_forget(tutti_choice_memory *m);
 void tutti_contestants_find(const tutti_choice_question *q, const tutti_plan *base, tutti_choice_memory *memory,
                             tutti_contestants *out);

@@ -11,7 +11,7 @@
 #include "../../job/job_fields.h"
 
 enum { MOST_SAMPLES = 1 << 16 };
-static const double ROUNDING = 1e-3; /* a gain below this share of the step is no gain */
+static const double ROUNDING = 1e-3; /* a gain below this part of the step's time counts as no gain */
 
 /* ---- one prediction with other values of keys ---- */
 

@@ -21,7 +21,7 @@ static void print_slowness(const tutti_predict_question *q, tutti_strbuf *out)
                                                         : "; all ranks wait for the slowest.\n");
 }
 
-/* Prints which share of a step is spent waiting. */
+/* Prints which fraction of a step is spent waiting. */
 static void print_shares(const tutti_predict_question *q, tutti_strbuf *out)
 {
     const char *before = "\nCommunication, of a step:";

@@ -8,7 +8,7 @@
 #include "../play/timeline.h"
 #include "planning_parts.h"
 
-static const double GAIN = 0.02; /* a gain below this share of the step is not mentioned */
+static const double GAIN = 0.02; /* a gain below this part of the step's time is not mentioned */
 
 /* ---- predicting the job with other keys ---- */
 

@@ -97,8 +97,9 @@ tutti_status tutti_predict_busiest(const tutti_plan *plan, const tutti_topology 
 
 /* The factor by which computing takes longer for ranks that wait for each other than for one rank on the mean.
  *
- * If F is the share of one rank's steps that take at most x, and each rank's step is a draw of its own, all of P ranks
- * are done by x with chance F(x)^P. Half of all steps take longer than the typical step, so there the chance is 1/2:
+ * If F is the fraction of one rank's steps that take at most x, and each rank's step is a draw of its own, all of P
+ * ranks are done by x with chance F(x)^P. Half of all steps take longer than the typical step, so there the chance is
+ * 1/2:
  *
  *   F^-1(0.5^(1/P))          P = 1: the median; 2: what 71 % of the steps stay below; 8: 92 %; 64: 98.9 %
  *

@@ -115,8 +115,8 @@ static timed_list gather(const shared_figures *f, const tutti_processor_model_sa
 }
 
 /* Returns the cost of a fit. Among equal fits the one with fewer peculiarities wins. So without samples from the cache,
- * the cache's share equals the memory's (and the reverse); without samples that computing limits, the compute share is
- * 1. */
+ * the cache's efficiency equals the memory's (and the reverse); without samples that computing limits, the compute
+ * efficiency is 1. */
 static double cost_of(const timed_list *list, const class_fit *fit)
 {
     const double pull = 1e-6, *share = fit->share;
@@ -132,8 +132,7 @@ static double cost_of(const timed_list *list, const class_fit *fit)
     return cost;
 }
 
-/* Returns the share (efficiency) of one term by which the fit would predict this sample's time exactly; 0 if no share
- * does. */
+/* Returns the efficiency of one term by which the fit would predict this sample's time exactly; 0 if none does. */
 static double implied(const timed *t, const class_fit *fit, int term)
 {
     const bool is_compute = term == TUTTI_DEVICE_COMPUTE;
@@ -159,7 +158,7 @@ static void share_try(const timed_list *list, int term, double share, class_fit 
     if (tried.cost < fit->cost) *fit = tried;
 }
 
-/* Finds the best value of one share (efficiency), with the other shares fixed. */
+/* Finds the best value of one efficiency, with the other efficiencies fixed. */
 static void share_improve(const timed_list *list, int term, class_fit *fit)
 {
     const int step = 1 + (list->n - 1) / MOST_TRIED;
@@ -170,8 +169,8 @@ static void share_improve(const timed_list *list, int term, class_fit *fit)
     for (int i = 0; i < list->n; i += step) share_try(list, term, implied(&list->at[i], fit, term), fit);
 }
 
-/* Fits the shares from a starting point: the device's own rates, or computing that takes no time, so that the share of
- * memory is fitted first. */
+/* Fits the efficiencies from a starting point: the device's own rates, or computing that takes no time, so that the
+ * efficiency of memory is fitted first. */
 static class_fit fit_from(const timed_list *list, double launch_s, double overlap, double compute)
 {
     class_fit fit = {.share = {compute, 1, 1}, .overlap = overlap, .launch_s = launch_s};

@@ -40,9 +40,9 @@ const char *tutti_processor_model_class_name(tutti_processor_model_class c);
 
 /* The terms of the formula above, which a file gives for each class. */
 typedef enum {
-    TUTTI_DEVICE_COMPUTE, /* share of the peak that a kernel reaches */
-    TUTTI_DEVICE_MEMORY,  /* share of the memory's rate that a kernel reaches */
-    TUTTI_DEVICE_CACHE,   /* share of the cache's rate that a kernel reaches; if not given, the memory's share */
+    TUTTI_DEVICE_COMPUTE, /* fraction of the peak that a kernel reaches */
+    TUTTI_DEVICE_MEMORY,  /* fraction of the memory's rate that a kernel reaches */
+    TUTTI_DEVICE_CACHE,   /* fraction of the cache's rate that a kernel reaches; if not given, that of the memory */
     TUTTI_DEVICE_OVERLAP, /* the overlap of computing and memory: 1 if the shorter time is hidden, 0 if one follows the
                            * other */
     TUTTI_DEVICE_LAUNCH,  /* seconds of one call of a kernel; if not given, the device's launch_s */
@@ -58,7 +58,8 @@ typedef struct {
     const char *kernel;  /* a candidate's name (kernel.h); NULL means all */
     int precision, pass; /* the precision (or TUTTI_DEVICE_TF32) and the kernel's pass that the figure is for; -1 means
                           * all */
-    double value;        /* the figure itself: a share is above 0, an overlap is from 0 to 1, a launch is in seconds */
+    double value;        /* the figure itself: a fraction is above 0, an overlap is from 0 to 1, a launch is in
+                          * seconds */
 } tutti_processor_model_figure;
 
 typedef struct {

@@ -61,9 +61,9 @@ tutti_status tutti_profile_of_trace(const char *name, const tutti_layer_trace *t
 /* The costs of a plan's exchanges on a machine that need not be there, in the form by which a plan merges its buckets.
  *
  * Times of exchanges are simulated on the plan's own schedules at sizes from 4 KiB to the whole vector; times of layers
- * are the profile's. overlap is 0 on a host, where the ranks' own cores move the bytes. On a star it is the share of a
- * bucket's exchanges that a rank reports as ready before the update rule is applied. It is 1 if the plan goes by need,
- * because later exchanges can hide behind the next forward pass. Threads: shared (pure). */
+ * are the profile's. overlap is 0 on a host, where the ranks' own cores move the bytes. On a star it is the fraction of
+ * a bucket's exchanges that a rank reports as ready before the update rule is applied. It is 1 if the plan goes by
+ * need, because later exchanges can hide behind the next forward pass. Threads: shared (pure). */
 
 /* Predicts these costs for times->plan, from the times that are kept. */
 tutti_status tutti_predict_costs_by(tutti_exchange_times *times, const tutti_profile *profile, tutti_plan_costs *out,
