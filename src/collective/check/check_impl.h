@@ -55,7 +55,7 @@ typedef struct {
     uint8_t *proved; /* for each node: true once every leaf is known to be in its tree exactly once */
     uint32_t *stamp; /* for each leaf: number of the last root in whose tree the walk met it */
     uint32_t nroots;
-    bool full; /* true if there are more sums than numbers for them: then the check ends with a failure */
+    bool full; /* true if there are more sums than indices to name them: then the check ends with a failure */
 } tutti_values;
 void tutti_values_init(tutti_values *v, uint32_t nleaves);
 void tutti_values_release(tutti_values *v);
@@ -87,7 +87,8 @@ typedef struct tutti_base {
     int16_t *narrow;
     int32_t maker, age; /* maker: the thread that made the base; age: an older base of the same thread knows nothing
                          * that a younger one does not */
-    uint8_t *marks;     /* two numbers for each rank: of how many invocations its READY, and its FREE, are known */
+    uint8_t *marks;     /* for each rank: the number of invocations of which its READY is known, then that of which
+                         * its FREE is known */
 } tutti_base;
 static inline int32_t tutti_base_count(const tutti_base *b, int32_t at)
 {

@@ -11,7 +11,8 @@
  * another process disturbed. */
 #include "comm_way.h"
 
-/* Trying a way through memory again may cost this share of the time, and happens after PAUSE calls at the earliest. */
+/* Trying a way through memory again may cost this fraction of the time of all calls, and happens after PAUSE calls at
+ * the earliest. */
 static const double SHARE = 1.0 / 64;
 enum {
     PAUSE = 32,

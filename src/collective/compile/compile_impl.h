@@ -11,7 +11,8 @@
 
 /* ---- roots: the inputs of a rank (compile_sum.c; tutti_compile_roots is in algorithms.h) ---- */
 int tutti_compile_nroots(const tutti_compile_request *q, int32_t rank);
-/* Returns nranks + 1 numbers: how many roots the ranks below r have together. The array is the caller's (free()). */
+/* Returns nranks + 1 entries; entry r is how many roots the ranks below r have together. The array is the caller's
+ * (free()). */
 int32_t *tutti_compile_first_roots(const tutti_compile_request *q);
 
 /* Balanced sums over roots that come in leaf order. push returns the number of folds after this input; the last input

@@ -42,7 +42,7 @@ static int32_t count_blocks(const tutti_schedule_header *h)
     return h->collective == TUTTI_ALL_TO_ALL ? h->nranks * h->nranks : h->nranks;
 }
 
-/* Writes ", counts 3 0 5 1": as many numbers as there is room for, then a hash of all. */
+/* Writes ", counts 3 0 5 1": as many of the counts as there is room for, then a hash of all. */
 static void describe_list(const char *what, const int64_t *numbers, int32_t n, char out[96])
 {
     enum { ROOM = 60 };

@@ -35,7 +35,7 @@ typedef struct {
     uint64_t tick;
     int64_t invocation, bytes;
     int32_t step, peer;    /* number of the schedule step, and rank of the peer; -1: none */
-    uint16_t kind;         /* a tutti_flight_kind: what happened */
+    uint16_t kind;         /* what happened: a tutti_flight_kind */
     _Atomic uint16_t done; /* in the record of a start: set to 1 when the invocation has ended */
     char name[TUTTI_FLIGHT_NAME];
 } tutti_flight_record;

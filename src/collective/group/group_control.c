@@ -21,7 +21,7 @@ typedef struct {
     const char *what;
     const void *own; /* bytes that this rank contributes */
     size_t nown;
-    int root; /* root of a broadcast */
+    int root; /* the rank that sends in a broadcast */
 } control_call;
 
 typedef struct {

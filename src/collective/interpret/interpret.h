@@ -19,7 +19,7 @@ typedef struct {
     bool complete;  /* all interleavings were tried */
     int64_t ntries; /* number of interleavings (random) or of different states (all) */
     uint64_t seed;  /* seed of the wrong interleaving */
-    char text[300]; /* what went wrong */
+    char text[300]; /* message about what went wrong */
 } tutti_verdict;
 
 /* Tries `ntries` random interleavings over n elements, numbered from `seed`. Stops at the first wrong one. */

@@ -18,7 +18,7 @@ typedef struct {
 typedef struct {
     tutti_lowering *l;
     int32_t *top;        /* for each step: level at which the step is complete */
-    progress *sequences; /* the progress of each sequence; all numbers are -1 at first */
+    progress *sequences; /* the progress of each sequence; all fields are -1 at first */
     bool fits;
 } levels;
 

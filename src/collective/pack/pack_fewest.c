@@ -106,8 +106,8 @@ static void add_links(tutti_strbuf *sb, const choice *c, const double *chosen, d
     }
 }
 
-/* Writes the question in the LP format that solvers share; weights are shares of the rate. If trees are chosen (weight
- * > 0) it asks for the most that they carry, else which trees to choose. */
+/* Writes the question in the LP format that solvers share; weights are fractions of the rate. If trees are chosen
+ * (weight > 0) it asks for the most that they carry, else which trees to choose. */
 static char *question(const choice *c, const double *chosen)
 {
     tutti_strbuf sb = {0};

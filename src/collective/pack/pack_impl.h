@@ -58,7 +58,8 @@ tutti_status tutti_packing_union(const tutti_network *g, tutti_packing *made, tu
 tutti_status tutti_packing_of_links(const tutti_network *g, tutti_packing_use use, int32_t root, double loss,
                                     tutti_packing *out, tutti_failure *err);
 /* Adds trees over several servers to a packing that has none; its use and root are set. server_of: a number for each
- * rank, equal for the ranks of a server; g: direct links. Weights are shares, and there is no bound. */
+ * rank, equal for the ranks of a server; g: direct links. Weights count equal pieces of the vector (servers.c), and
+ * there is no bound. */
 tutti_status tutti_packing_of_servers(const tutti_network *g, const int32_t *server_of, double loss, tutti_packing *out,
                                       tutti_failure *err);
 

@@ -33,7 +33,7 @@ tutti_status tutti_packing_exact(const tutti_network *g, tutti_packing_use use, 
 
 enum { TUTTI_FEWEST_CANDIDATES = 64 };
 typedef struct {
-    double loss;        /* share of the rate that may be lost, e.g. 0.05 */
+    double loss;        /* fraction of the rate that may be lost, e.g. 0.05 */
     double limit_s;     /* time limit of the solver */
     const char *solver; /* name of a program, e.g. "cbc"; NULL = the greedy choice */
 } tutti_fewest_options;

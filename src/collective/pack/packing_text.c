@@ -35,7 +35,7 @@ char *tutti_packing_print(const tutti_packing *p)
 typedef struct {
     const char *name, *at, *end, *line_end;
     int line;
-    int64_t left; /* what is left of MAX_TOTAL for further weights */
+    int64_t left; /* sum that further weights may still have: MAX_TOTAL less the weights so far */
     tutti_failure *err;
 } reader;
 

@@ -3,10 +3,10 @@
  * roots exchange in one hop, results go down.
  *
  * The vector is cut where any server's tree or root changes, so that a piece has one tree and one root on every server,
- * even if servers have different numbers of ranks. On a server all ranks are roots of equal shares, so each NIC carries
- * its part. In a piece the root of each server in turn collects the sums of the other servers. The collector's local
- * tree and the local trees of the other servers, each attached to it by one edge, form one tree over all ranks. So a
- * schedule on trees needs to know nothing of servers. */
+ * even if servers have different numbers of ranks. On a server all ranks are roots of equally many pieces, so each NIC
+ * carries its part. In a piece the root of each server in turn collects the sums of the other servers. The collector's
+ * local tree and the local trees of the other servers, each attached to it by one edge, form one tree over all ranks.
+ * So a schedule on trees needs to know nothing of servers. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "pack_impl.h"
 #include "packers.h"
 
-/* shares into which the vector is cut; divisible by 1 .. 8, the usual numbers of ranks of a server */
+/* number of equal pieces into which the vector is cut; divisible by 1 .. 8, the usual numbers of ranks of a server */
 enum { SHARES = 840 };
 
 typedef struct {
@@ -61,14 +61,14 @@ static int32_t local_edges(const server *s, local l, int32_t *ends, int32_t at)
     return at;
 }
 
-/* The vector is cut into SHARES equal shares. Finds the tree and the root by which a server sums share `at`; returns
- * the next share that has another tree or root. */
+/* The vector is cut into SHARES equal pieces. Finds the tree by which a server sums piece `at`, and the root rank of
+ * that tree; returns the next piece that has another tree or root. */
 static int32_t lookup(const server *s, int32_t at, local *l)
 {
     int32_t upto = SHARES;
     int64_t before = 0;
     l->root = (int32_t)((int64_t)at * s->n / SHARES);
-    for (int32_t r = 0; r <= s->n; r++) { /* looks for the share at which the next root begins */
+    for (int32_t r = 0; r <= s->n; r++) { /* finds the piece at which the next rank becomes the root */
         int32_t begins = (r * SHARES + s->n - 1) / s->n;
         if (begins > at && begins < upto) upto = begins;
     }

@@ -49,7 +49,7 @@ void tutti_text_match(tutti_text *t)
     end_of_message *sends = collect(t, TUTTI_STEP_SEND, &nsends), *recvs = collect(t, TUTTI_STEP_RECV, &nrecvs);
     for (int64_t i = 0, k = 0; i < nsends && k < nrecvs;) {
         end_of_message a = sends[i], b = recvs[k];
-        a.step = b.step = 0; /* compares channels only: the numbers of steps are left out */
+        a.step = b.step = 0; /* compares channels only: the steps' indices are left out */
         int order = by_channel(&a, &b);
         if (order == 0) {
             t->ranks[sends[i].rank].builder.far[sends[i].step] = slice_of(t, &recvs[k]);

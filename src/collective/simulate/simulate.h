@@ -40,7 +40,7 @@ typedef struct {
     int64_t bytes_sent;                    /* bytes that the busiest rank sends; on a host equal to bytes_most */
     int32_t bottleneck;                    /* link with the largest load, -1 = nothing moves */
     char bottleneck_name[32];
-    double bottleneck_busy; /* share of `seconds` in which that link is busy: load / capacity / seconds */
+    double bottleneck_busy; /* fraction of `seconds` in which that link is busy: load / capacity / seconds */
 } tutti_simulation;
 
 /* Simulates. A host wants the schedule lowered for mapped memory. A network takes it as compiled, one-sided, or lowered

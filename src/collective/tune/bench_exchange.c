@@ -224,8 +224,8 @@ static tutti_status check(bench *b, long long *wrong, tutti_failure *err)
 
 /* --- timing --- */
 
-/* Returns the memory of stream k of the bound's loop. For a sum over ranks it is this rank's share of another rank's
- * vector, as in the exchange. For a stream that only moves bytes, or whose rank is on another host, it is a share of
+/* Returns the memory of stream k of the bound's loop. For a sum over ranks it is this rank's slice of another rank's
+ * vector, as in the exchange. For a stream that only moves bytes, or whose rank is on another host, it is a slice of
  * this rank's own vector. */
 static float *stream_at(const bench *b, tutti_region *region, int k, bool everybodys)
 {
@@ -234,7 +234,7 @@ static float *stream_at(const bench *b, tutti_region *region, int k, bool everyb
     return theirs ? theirs + share * b->rank : own_memory(b, region) + share * (k % b->nranks);
 }
 
-/* Runs the loop of the bound: as many streams as the exchange has, each as long as a rank's share. */
+/* Runs the loop of the bound: as many streams as the exchange has, each as long as a rank's slice. */
 static void run_bound(const bench *b, bool stream)
 {
     const float *in[MOST_STREAMS];

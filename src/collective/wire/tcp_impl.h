@@ -164,7 +164,7 @@ typedef struct {
     /* while dialing: index of the way that is tried now */
     int way;
     int64_t since_ns;
-    size_t got; /* bytes of the welcome so far */
+    size_t got; /* bytes of the welcome received so far */
     tcp_hello welcome;
     char why[112]; /* why the connection is not up; "" = nothing has gone wrong yet */
     /* list of the frames that wait to be sent */

@@ -32,7 +32,7 @@ typedef struct {
     int32_t made;     /* number of the schedule step that makes the data of the next send */
 } halving;
 
-enum { IN, OUT, SUM }; /* numbers of buffers; SUM: reduce-scatter only */
+enum { IN, OUT, SUM }; /* indices of buffers; SUM: reduce-scatter only */
 
 static int32_t rank_of(const halving *h, int32_t v)
 {

@@ -20,7 +20,7 @@ typedef struct {
     tutti_part_builder *b;
     int32_t r, p, k, ngroups; /* r: this rank; p: number of ranks, in ngroups groups of k */
     int32_t group, me;        /* group: number of this rank's group; me: this rank's number in the group */
-    int32_t scratch, out;     /* numbers of this rank's first scratch buffer and of its buffer `out` */
+    int32_t scratch, out;     /* indices of this rank's first scratch buffer and of its buffer `out` */
 } levels;
 
 static tutti_status two_level_accept(const tutti_compile_request *q, tutti_failure *err)

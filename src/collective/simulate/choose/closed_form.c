@@ -144,8 +144,8 @@ static bool cost_split_rail(tutti_collective c, int32_t p, const int32_t *param,
     cost reduce = plus(ring_scatter(k, 1), ring_scatter(ngroups, 1.0 / k));
     cost gather = plus(ring_gather(k, 1), ring_gather(ngroups, 1.0 / k));
     *out = c == TUTTI_ALLREDUCE ? plus(reduce, gather) : c == TUTTI_REDUCE_SCATTER ? reduce : gather;
-    /* in a reduce-scatter or all-gather alone a member's share of the group is ngroups separate slices, each of them a
-     * message */
+    /* in a reduce-scatter or all-gather alone a member's part of the group's vector is ngroups separate slices, each of
+     * them a message */
     if (c != TUTTI_ALLREDUCE) out->nmessages += (k - 1) * (ngroups - 1);
     return c <= TUTTI_ALL_GATHER;
 }

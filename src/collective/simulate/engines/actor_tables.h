@@ -7,7 +7,7 @@
 #include "../simulate.h"
 #include "actor_problem.h"
 
-/* A hash table that numbers things which are named by three small numbers. */
+/* A hash table that gives an index to each thing that is named by three small integers. */
 typedef struct {
     int32_t (*keys)[3], *values;
     int64_t room, n;

@@ -16,7 +16,7 @@ static const double CRUMB = 1e-6;
 /* Time for which shares are kept, as a fraction of a message's time, or of the remaining time of the messages under
  * way. */
 static const double GRAIN = 1e-3;
-/* Extra share that the earliest message gets of a link that it shares with the latest. */
+/* Fraction by which the earliest message gets more of a link than the latest, if both use it. */
 static const double ADVANTAGE = 0.25;
 
 struct tutti_flows {

@@ -75,7 +75,7 @@ static void fill(const tutti_token_buckets *b, double seconds, double *has_s)
     for (int32_t l = 0; l < b->nlinks; l++) has_s[l] = fmin(b->most_s[l], has_s[l] + seconds);
 }
 
-/* Returns the time of a stage's transfer. It is shortened by the share of the fullest link's bytes that the buckets
+/* Returns the time of a stage's transfer. It is shortened by the fraction of the fullest link's bytes that the buckets
  * take at once. */
 static double transfer(const tutti_token_buckets *b, int32_t kind, double scale, double *has_s)
 {
