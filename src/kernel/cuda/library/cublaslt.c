@@ -105,7 +105,8 @@ static int set_epilogue(tutti_cublaslt_plan *p, const tutti_cublaslt_product *w)
     if (!status && bias)
         status =
             c->call.cublasLtMatmulDescSetAttribute(p->product, TUTTI_CUBLASLT_DESC_BIAS_DATA_TYPE, &type, sizeof type);
-    if (!status && bias) status = set_bias(p, (const void *)(uintptr_t)ALIGNMENT); /* only the alignment counts here */
+    /* no real address: only its alignment matters here */
+    if (!status && bias) status = set_bias(p, (const void *)(uintptr_t)ALIGNMENT);
     return status;
 }
 

@@ -96,7 +96,7 @@ static bool is_countable(const tutti_cudnn_shape *s)
 bool tutti_small_conv_fits(const tutti_cudnn_shape *s, tutti_kernel_pass pass)
 {
     enum { FEW_FILTERS = 32, MORE_FILTERS = 64, LEAST_FILTERS = 8 };
-    const double little = 2e9; /* up to so many multiplications count as little work */
+    const double little = 2e9; /* multiplications up to which a convolution has little work */
     const bool is_data = pass == TUTTI_PASS_DATA, is_params = pass == TUTTI_PASS_PARAMS;
     if (s->type != TUTTI_F32 || s->rows || !is_countable(s) || (is_data && s->stride != 1)) return false;
     if (pass != TUTTI_PASS_FORWARD && !s->training) return false;
