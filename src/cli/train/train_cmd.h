@@ -28,7 +28,7 @@ int tutti_train_launch(const tutti_job *job, int max_restarts, bool says, char *
 
 /* The value of --ranks. */
 typedef struct {
-    long min, max; /* equal if one number was given */
+    long min, max; /* min = max if one number was given */
     bool is_range; /* MIN:MAX was given */
 } tutti_train_ranks;
 /* Reads --ranks, N or MIN:MAX; `otherwise` is the value of both numbers if the flag was not given. */

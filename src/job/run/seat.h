@@ -14,7 +14,7 @@ typedef struct {
     tutti_core_set given;
     tutti_partition partition; /* the partition of this host */
     tutti_binding binding;
-    int group; /* the group of this rank */
+    int group; /* number of this rank's group of the partition */
     /* a number for each rank: ranks of one host with the same number are near the same memory; NULL before
      * tutti_seat_tell */
     int32_t *memory_of;

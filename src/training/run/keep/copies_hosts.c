@@ -18,8 +18,10 @@ enum { MOST_SENT = 1 << 24 }; /* bytes of one message */
 /* Steps of the copies in the slots, as one rank finds them in its host's file; -1 = none. */
 typedef struct {
     uint64_t file;                   /* identity of the file: ranks with the same identity share the file */
-    int64_t part[TUTTI_COPY_SLOTS];  /* the file has this rank's part, in the layout of the plan */
-    int64_t whole[TUTTI_COPY_SLOTS]; /* the file has the parts of all ranks, perhaps in a layout to convert */
+    int64_t part[TUTTI_COPY_SLOTS];  /* per slot: step of the copy of which the file has this rank's part, in the
+                                      * layout of the plan */
+    int64_t whole[TUTTI_COPY_SLOTS]; /* per slot: step of the copy of which the file has all ranks' parts, perhaps in
+                                      * another layout */
 } offer;
 
 static const tutti_copy_head *head_of(const tutti_copies *c)

@@ -17,7 +17,7 @@ enum {
     TUTTI_COPY_VECTORS = 2 * TUTTI_RULE_MAX_STATES + 2,
 };
 
-/* The numbers that one rank has written into a slot beside its vectors. */
+/* What one rank has written into a slot beside its vectors: the step, the loss and other figures. */
 typedef struct {
     _Atomic int64_t done; /* 1 + the step of the rank's part; 0 = the part is not whole */
     double loss;
@@ -54,7 +54,7 @@ struct tutti_copies {
     int64_t mapped; /* mapped bytes of the file; an earlier plan may have needed more than this one */
     /* all ranks have agreed on the copy from which the run continues: */
     int64_t step;           /* its step; -1 = there is no such copy */
-    int slot,               /* where the copy lies in this host's file, or will be received */
+    int slot,               /* slot of this host's file in which the copy lies, or will be received */
         source;             /* a rank whose file has the whole copy; -1 = each rank has only its part */
     bool is_everywhere;     /* every file has the whole copy */
     int next;               /* the slot of the next copy */

@@ -51,8 +51,8 @@ tutti_status tutti_init_check_form(const char *path, tutti_failure *err);
 const char *tutti_init_path(const tutti_init *i);
 /* Returns lines about checkpoints that were skipped, or NULL. */
 const char *tutti_init_notes(const tutti_init *i);
-/* Writes the tensors that were found into a packed vector and leaves its other elements. offset: of each parameter.
- * vector: a state's name, NULL = the weights. */
+/* Writes the tensors that were found into a packed vector and leaves its other elements. offset: the place of each
+ * parameter in the vector. vector: a state's name, NULL = the weights. */
 void tutti_init_fill(const tutti_init *i, const char *vector, const int64_t *offset, float *values);
 /* Returns the updates that the states have seen; 0 without states. */
 int64_t tutti_init_updates(const tutti_init *i);

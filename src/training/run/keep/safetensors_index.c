@@ -14,7 +14,7 @@
 enum { MAX_FILES = 4096 };
 
 struct tutti_safetensors_index {
-    cJSON *root;           /* owns all texts */
+    cJSON *root;           /* the parsed index, which owns all texts */
     const cJSON **tensors; /* entries, sorted by name; string: the tensor's name, valuestring: its file */
     const char **files;    /* names of the files, sorted, each once */
     int n, nfiles;
