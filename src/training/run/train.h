@@ -78,7 +78,7 @@ typedef struct {
     tutti_update update;
     /* pairs of a pattern of parameters and a number: a factor of the rate; a decay that replaces that of `update` */
     tutti_texts group_rates, group_decays;
-    tutti_centre centre;         /* numbers of the centre, for methods with one */
+    tutti_centre centre;         /* figures of the centre's rule, for methods with a centre */
     tutti_loss_scale loss_scale; /* a dynamic scale needs a plan with only_finite */
     uint64_t seed;
     tutti_init_config init; /* where a run's first weights come from; not used if it resumes */

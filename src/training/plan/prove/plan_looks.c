@@ -98,7 +98,7 @@ static const tutti_plan_exchange *find_sum(const tutti_plan *p, int memory)
     return NULL;
 }
 
-/* Checks that the exchange x sums all numbers of all ranks' looks. */
+/* Checks that the exchange x sums all counts and squares of all ranks' looks. */
 static tutti_status check_sum(const tutti_plan *p, const tutti_plan_exchange *x, tutti_failure *err)
 {
     if (x->first == 0 && x->count >= tutti_plan_nlooked(p) && !x->members && x->op == TUTTI_SUM) return TUTTI_OK;

@@ -222,7 +222,7 @@ static void add_flow(writer *w, const tutti_element_flow *f)
 {
     const bool is_read = f->to < 0;
     const tutti_stretch range = tutti_composition_stretch(w->c, is_read ? f->from : f->to, f->first, f->count);
-    const int from = f->from < 0 ? 0 : copy_of(w, f->from, f->from_copy); /* any value: buffer 0 */
+    const int from = f->from < 0 ? 0 : copy_of(w, f->from, f->from_copy); /* a source with any value is buffer 0 */
     const int to = is_read ? seen(w) : copy_of(w, f->to, f->to_copy);
     tutti_loop_step *s = add_copy(w, from, to, range);
     if (f->kind != TUTTI_FLOW_ADDS) return;

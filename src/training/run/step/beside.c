@@ -5,7 +5,7 @@
  *
  * A part waits for one exchange, then until another exchange has been told that it is free; it changes weights; then it
  * tells that other exchange that it is ready. The executor knows this shape (tutti_exchange_follow), so that no thread
- * need be woken to begin. The rule uses the numbers of the step in which the exchange was started. They are stored
+ * need be woken to begin. The rule uses the constants of the step in which the exchange was started. They are stored
  * before the exchange is started, and are not overwritten before its next start. That start comes after the wait for
  * the exchange that the part tells, which is proved with the plan. */
 #include <stdlib.h>

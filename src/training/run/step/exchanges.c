@@ -93,7 +93,7 @@ static bool starts(const tutti_plan *plan, tutti_loop_driver driver, int exchang
  * needs. All ranks take part, members of an exchange or not. */
 typedef struct {
     tutti_exchange_request *requests;
-    int *which; /* numbers of the plan's exchanges */
+    int *which; /* indices of these exchanges in the plan */
     int n;
     tutti_place *places;
 } order;

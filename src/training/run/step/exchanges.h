@@ -16,7 +16,7 @@ typedef struct {
     int enrolled;          /* the first `enrolled` memories have regions that the device knows */
     tutti_place *place;    /* per memory: where it lies on every rank; empty for a private memory */
     char **memory;         /* per memory: its address on this rank */
-    tutti_region *numbers; /* the region that all memories of numbers share */
+    tutti_region *numbers; /* the region of all memories of the role numbers */
     tutti_region *seats;   /* the region that all seats share; NULL = there are no seats */
     /* per exchange of the plan: this rank's exchange; NULL: it is between other ranks, or for checkpoints of a run that
      * writes none */
