@@ -37,7 +37,7 @@ static void describe(const tutti_kernel *k, dropout *s, const char **entry)
                     .sample = tutti_shape_count(&k->out.shape) / b.batch,
                     .channels = b.channels,
                     .plane = b.plane,
-                    /* a number is kept if its random word is at least this; the word's upper 24 bits decide */
+                    /* an element is kept if its random word is at least this; the word's upper 24 bits decide */
                     .least = (uint32_t)ceilf((float)at->rate * 0x1p24f) << 8,
                     .scale = (float)(1 / (1 - at->rate))};
     const bool is_nhwc = tutti_cuda_is_nhwc(&k->out), by_positions = is_nhwc && b.plane % WORDS == 0;

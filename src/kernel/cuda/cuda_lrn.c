@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_lrn.c: local response normalisation on a card (lrn.cu). For windows of five channels with channels last nothing
  * is saved: the backward pass computes the bases of a vector and its neighbours again. In all other cases the base of
- * each number is saved, f32, as in the reference. */
+ * each element is saved, f32, as in the reference. */
 #include "cuda_rows.h"
 
 enum { EIGHT = 8, VECTOR_SIZE = 5 };

@@ -87,8 +87,8 @@ typedef struct tutti_gemm_row {
     int block_k;               /* elements of k in a block: the same in all plans, because operands are packed by it */
     int fetch;                 /* steps of k for each line of memory that is fetched meanwhile; 0 means that none is */
     bool a_in_tiles;           /* panels of A are cells [k / 16][side][16 of k] */
-    bool b_stays;              /* a panel of B stays in the first-level cache while panels of A pass; else the other way
-                          * round */
+    bool b_stays;              /* a panel of B stays in the first-level cache while panels of A pass; else a panel of
+                                * A stays while panels of B pass */
     bool turns;          /* a product with few rows of C, whose B has k's neighbours side by side, is multiplied as C^T
                           * = B^T A^T */
     bool reads_in_place; /* a matrix whose elements are cells already need not be packed: a_i, a_p, b_p may have any

@@ -13,7 +13,7 @@
 /* ---- packing ---- */
 
 /* Takes WIDTH cells that are neighbours along the side. A cell holds one k, or a pair: that k and the next one, which
- * lies `next` further on (0 means that the second number is zero). */
+ * lies `next` further on (0 means that the second element is zero). */
 INLINE vector gemm_take_across(const void *from, int64_t at, int64_t next, int64_t n, tutti_dtype type)
 {
     const vector first = n < WIDTH ? take_some(from, at, n, type) : take(from, at, type);

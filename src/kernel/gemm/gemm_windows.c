@@ -106,7 +106,7 @@ size_t tutti_windows_plane_bytes(const tutti_windows *w)
     return table_bytes(w) + (size_t)plane_numbers(w) * tutti_dtype_bytes(w->type);
 }
 
-/* Copies one part of a line: every stride-th number from column `x` of the padded line on. */
+/* Copies one part of a line: every stride-th element from column `x` of the padded line on. */
 static void fill_part(const tutti_windows *w, const char *line, int64_t x, int64_t n, char *to)
 {
     const size_t each = tutti_dtype_bytes(w->type), apart = (size_t)w->at.block * each;

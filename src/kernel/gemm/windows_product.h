@@ -22,7 +22,7 @@ typedef struct {
     int64_t top, left, step;
 } tutti_windows_place;
 
-/* Where the weight of a window's number and a column lies: distances in floats from the first weight. */
+/* Where the weight of a window's element and a column lies: distances in floats from the first weight. */
 typedef struct {
     int64_t first, tap_down, tap_right, channel, column; /* distances of taps, channels and columns; that of channels or
                                                           * that of columns is 1 */

@@ -40,7 +40,7 @@ INLINE void copy_lines(copy_place p, int64_t ni, int64_t nj, tutti_dtype in, tut
     }
 }
 
-/* Transposes a square: number (i, j) lies at i + j * step on one side and at i * step + j on the other. */
+/* Transposes a square: element (i, j) lies at i + j * step on one side and at i * step + j on the other. */
 INLINE void turn_square(copy_place p, int64_t ni, int64_t nj, tutti_dtype in, tutti_dtype out)
 {
     vector v[WIDTH];

@@ -25,7 +25,7 @@ typedef struct {
                                * two gradients; `more` is the second one, else NULL */
     void *bits;               /* one bit for each number of the output: 1 if the number is positive. Kept if something
                                * is added and relu is set; NULL in evaluation */
-    bool relu;                /* true if a ReLU follows the normalised number with its addend */
+    bool relu;                /* true if a ReLU follows the normalised element with its addend */
     bool streams;             /* out and din bypass the caches; their units are aligned */
     int64_t ahead;            /* number of bytes ahead of the loop that are prefetched */
 } tutti_norm_call;
@@ -91,7 +91,7 @@ typedef struct {
 
 /* --- copying a rectangle of elements from one order and type into another (lane_copy.c) --- */
 
-/* Number (i, j) lies at memory[at + i * step[0] + j * step[1]]; one of the steps is 1. */
+/* Element (i, j) lies at memory[at + i * step[0] + j * step[1]]; one of the steps is 1. */
 typedef struct {
     void *memory;
     tutti_dtype type;
@@ -285,8 +285,8 @@ const tutti_lane_row *tutti_lane_for(int64_t lanes);
 const tutti_conv_loops *tutti_lane_conv_bf16(void);
 extern const tutti_conv_loops tutti_lane_conv_avx512bf16;
 
-/* Returns the lane in a table of number i of units in memory. A table holds vector a of the first unit, then its vector
- * b, then the next unit. */
+/* Returns the lane in a table of element i of units in memory. A table holds vector a of the first unit, then its
+ * vector b, then the next unit. */
 static inline int64_t tutti_lane_index(int width, tutti_dtype type, int64_t i)
 {
     const int64_t in_unit = i % (2 * width);

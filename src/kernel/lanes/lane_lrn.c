@@ -9,7 +9,7 @@
 #include "../crew.h"
 #include "lane_value.h"
 
-/* SLACK: floats of room behind a tile, for a vector that begins behind the last number */
+/* SLACK: floats of room behind a tile, for a vector that begins behind the last element */
 enum { TILE_NUMBERS = 2048, MOST_POSITIONS = 64, SLACK = 32, LINE_FLOATS = 16 };
 
 typedef struct {
@@ -57,7 +57,7 @@ typedef struct {
     bool forward;
 } job;
 
-/* Returns where the first number of a tile lies. */
+/* Returns where the first element of a tile lies. */
 static int64_t first_at(const lrn *s, int64_t positions)
 {
     return s->planes ? s->margin * positions : s->margin;

@@ -26,7 +26,7 @@ INLINE vector base_at(const tutti_lrn_call *c, int64_t i)
     return multiply_add(neighbours(c->square + i, c->step, c->first, c->last), all(c->alpha), all(c->k));
 }
 
-/* Computes the forward pass of a tile. Behind the tile's last number it fills up a whole vector with results that
+/* Computes the forward pass of a tile. Behind the tile's last element it fills up a whole vector with results that
  * nobody reads. */
 static void lrn(const tutti_lrn_call *call)
 {

@@ -8,7 +8,7 @@
 
 typedef unit map_of(unit x, unit y);
 
-/* Computes to[i] = map(x[i], y[i]). Maps of one number have no y. */
+/* Computes to[i] = map(x[i], y[i]). Maps of one argument have no y. */
 INLINE void map_numbers(const tutti_map_call *c, map_of *map, bool has_y, bool exact, bool streams, tutti_dtype type)
 {
     const void *x = c->x, *y = c->y;

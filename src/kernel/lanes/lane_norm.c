@@ -162,7 +162,7 @@ static void find_scales(const tutti_norm_pass *p, int64_t panel, const float *rs
 
 /* --- forward --- */
 
-/* Finds a number near the mean, so that the variance does not cancel. */
+/* Finds a value near the mean, so that the variance does not cancel. */
 static void find_center(const tutti_norm_pass *p, int64_t panel, const tutti_norm_lanes *l)
 {
     tutti_norm_pass_first_mean(p, panel, l, p->channels[TUTTI_NORM_MEAN] + channels_of(p, panel).first);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_norm_pass.h: runs one pass of batch normalisation over memory on several threads: the sums of each channel, then
- * a result for each number.
+ * a result for each element.
  *
  * A *panel* is a block of channels. It lies in runs, one a sample (channels last: one in all). In a run channels repeat
  * like a pattern, which lane_impl.h describes. So one loop serves row-major planes, blocks of 8, 16 or 32 and any

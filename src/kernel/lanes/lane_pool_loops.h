@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_pool_loops.h: pools over planes whose positions hold several channels: the loops for every instruction set.
  *
- * In the backward pass each number of the input's gradient is gathered from the windows in which it lies, in their
+ * In the backward pass each element of the input's gradient is gathered from the windows in which it lies, in their
  * order. So it is written and rounded once, and rows do not depend on each other. If lanes do not fill the last vector,
  * it begins earlier and computes some lanes twice. If there are fewer lanes than a vector has, the rest of the vector
  * is not stored. */

@@ -39,7 +39,7 @@ typedef struct {
     int64_t (*pairs)(const tutti_tile_conv *c);
     /* Rearranges gradients (out_height, out_width, out_channels) as tiles of channels. */
     void (*turn)(const tutti_tile_conv *c, const uint16_t *dout, uint16_t *to);
-    /* Pairs each number of the input with that of the next position, and writes zeros behind them. */
+    /* Pairs each element of the input with that of the next position, and writes zeros behind them. */
     void (*pair)(const tutti_tile_conv *c, const uint16_t *in, uint32_t *to);
     /* Adds the products of n samples to sums (out_channels, kernel, kernel, channels). The processor must have AMX, and
      * the process must have asked the system for its use, as oneDNN does. */

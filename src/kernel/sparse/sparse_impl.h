@@ -83,7 +83,7 @@ typedef struct {
 typedef void tutti_sparse_weight_loop(const tutti_sparse_weight_call *c);
 enum { TUTTI_SPARSE_WEIGHT_VECTORS = 2 }; /* the largest nvectors of tutti_sparse_weight_call */
 
-/* Computes the sums of n positions begin, begin + step, ... of a row of lists. The sum of a listed number is the
+/* Computes the sums of n positions begin, begin + step, ... of a row of lists. The sum of a listed element is the
  * product of its channel's weights with `taps` positions of dout. For the first position these begin at `first`, for
  * each next position one later; positions outside the row are left out. */
 typedef struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sparse_vector.c: the vector loops of convolutions that skip zeros. Sums stay in registers for a whole list. Each
- * number is multiplied with vectors straight from memory, one load a product. Lists have various lengths, and the
+ * element is multiplied with vectors straight from memory, one load a product. Lists have various lengths, and the
  * processor mispredicts their ends; that costs little, because products of the list before are still being computed.
  * put_nonzero of vector.h makes the lists. */
 #include "../lanes/lane_loops.h"

@@ -3,7 +3,7 @@
  *
  * Each thread has input channels of its own and goes through all tiles for them, so sums of threads never have to be
  * added up. For each tile there is a list of each input channel, and a copy of the output's gradients: a block of
- * vectors, channels innermost, with zeros where there is no output. Tap (i, j) multiplies a listed number with the
+ * vectors, channels innermost, with zeros where there is no output. Tap (i, j) multiplies a listed element with the
  * gradient i rows and j positions before the number's own position. With a stride, inputs fall into classes that meet
  * different taps; within a class the stride is 1. */
 #include <string.h>
