@@ -72,7 +72,7 @@ void tutti_packing_copy(tutti_packing *p, const tutti_packing *from, int32_t tre
 /* Joins equal trees, drops those of weight 0, and puts the heaviest first. */
 void tutti_packing_tidy(tutti_packing *p);
 
-int64_t tutti_packing_weight(const tutti_packing *p); /* returns the sum over all trees */
+int64_t tutti_packing_weight(const tutti_packing *p); /* returns the sum of the weights of all trees */
 double tutti_packing_rate(const tutti_packing *p);
 double tutti_packing_gap(const tutti_packing *p);    /* returns 1 - rate / bound; exactly 0 if they are equal */
 int32_t tutti_packing_depth(const tutti_packing *p); /* returns the number of edges on the longest path from a root

@@ -23,7 +23,7 @@ enum { WORDS = 800, MAX_PROOF_BYTES = 4096 };
 
 typedef struct {
     uint64_t plan;   /* hash of the parts of the plan that are equal on all ranks */
-    uint32_t status; /* rank 0's status */
+    uint32_t status; /* status of rank 0's proof */
 } verdict;
 
 static char *path_of(const tutti_train_config *c)

@@ -16,7 +16,7 @@ typedef struct {
 } tutti_relu;
 
 typedef struct tutti_relus {
-    tutti_relu *relus; /* in the order of the graph */
+    tutti_relu *relus; /* the ReLUs, in the order of the graph */
     int n;
 } tutti_relus;
 

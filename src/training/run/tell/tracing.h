@@ -19,8 +19,8 @@ void tutti_tracing_destroy(tutti_tracing *tr);
 /* Removes the files of an earlier run's trace. */
 tutti_status tutti_tracing_remove(const char *dir, tutti_failure *err);
 
-/* Call them around each step of s, on all ranks alike (without tracing they do nothing). After the last traced step the
- * trace is written and reported: collective. */
+/* Call _begin before and _end after each step of s, on all ranks alike (without tracing they do nothing). After the
+ * last traced step the trace is written and reported: collective. */
 void tutti_tracing_step_begin(tutti_tracing *tr, tutti_stepping *s);
 tutti_status tutti_tracing_step_end(const tutti_telling *t, tutti_stepping *s, tutti_failure *err);
 

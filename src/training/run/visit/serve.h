@@ -11,7 +11,7 @@ typedef struct tutti_serve tutti_serve;
  * worker is on another host. */
 tutti_status tutti_serve_create(const tutti_stepping *s, tutti_serve **out, tutti_failure *err);
 void tutti_serve_destroy(tutti_serve *serve); /* call it before the visits are destroyed */
-void tutti_serve_open(tutti_serve *serve);    /* call it when a stop was opened: the threads continue */
+void tutti_serve_open(tutti_serve *serve);    /* lets the threads continue, when a stop was opened */
 /* All ranks have come to the stop: waits until the threads rest, also those whose workers are gone. */
 tutti_status tutti_serve_rest(tutti_serve *serve, tutti_group *group, tutti_failure *err);
 /* Returns the nanoseconds that the thread of that worker has spent on this cost part; call it when all have met. 0:

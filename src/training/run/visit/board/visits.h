@@ -94,8 +94,8 @@ void tutti_visits_leave(tutti_visits *v);
  * possible. */
 tutti_status tutti_visits_bring_begin(const tutti_visits *v, tutti_failure *err);
 void tutti_visits_bring_end(const tutti_visits *v);
-/* Call them around a change of a bucket of the centre. They count changes by other ranks during this change: one of two
- * such changes is lost. */
+/* Call _begin before and _end after a change of a bucket of the centre. They count changes by other ranks during this
+ * change: of two such changes of an element one is lost. */
 int64_t tutti_visits_change_begin(const tutti_visits *v, int bucket);
 void tutti_visits_change_end(tutti_visits *v, int bucket, int64_t begun);
 
