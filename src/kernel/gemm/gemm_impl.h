@@ -37,10 +37,10 @@ typedef struct {
     const char *at;
     int64_t i, p;             /* i: bytes from a line to the next line; p: bytes from 16 lines to the next 16 */
     int64_t left;             /* parts that are still to be fetched */
-    int64_t of_side, of_this; /* of_side: number of parts of each 16 elements of the side; of_this: parts of the current
-                               * 16 that are left */
-    int64_t apart, along;     /* apart: bytes from 16 elements of the side to the next 16; along: bytes from part to
-                               * part within 16 */
+    /* The rows of A, or columns of B, are fetched in groups of 16, and a group in parts. of_side: parts of each group;
+     * of_this: parts of the current group that are left. */
+    int64_t of_side, of_this;
+    int64_t apart, along; /* apart: bytes from a group to the next one; along: bytes from a part to the next one */
     int64_t blocks;           /* register blocks that are left before the memory is needed */
 } tutti_gemm_fetched;
 

@@ -46,7 +46,8 @@ INLINE void gemm_pack_scattered_rows(const tutti_gemm_scattered *s, int64_t n, i
         }
 }
 
-/* Takes n of WIDTH cells from element `at` of a row on, and of the next row if cells are pairs. A NULL row is zeros. */
+/* Loads n cells of a row, which begin at its element `at`, into a vector of WIDTH cells; the other cells are zeros. If
+ * a cell is a pair, its second element is that of the next row. NULL stands for a row of zeros. */
 INLINE vector gemm_take_rows(const void *row, const void *next, int64_t at, int64_t n, tutti_dtype type)
 {
     vector first = {0}, second = {0};

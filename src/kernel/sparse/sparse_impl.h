@@ -98,8 +98,9 @@ typedef struct {
 } tutti_sparse_dot_call;
 typedef void tutti_sparse_dot_loop(const tutti_sparse_dot_call *c);
 
-/* Adds to the weights' gradient of one output channel from its list of n elements: `parts` sums, part_step floats
- * apart, get each element v times the (parts, vectors) of the window at v's place. */
+/* Adds to the weights' gradient of one output channel, from the list of its n elements that are not zero. The gradient
+ * is `parts` vectors, part_step floats apart. Each listed element is multiplied by the window of the input at its
+ * place, of the same form, and added. */
 typedef struct {
     tutti_sparse_list list;
     int64_t n;

@@ -208,7 +208,7 @@ static class_fit fit_class(const shared_figures *f, const timed_list *list)
     return best;
 }
 
-/* ---- the lines of the device's file ---- */
+/* ---- printing: the fitted figures as lines of a device file (docs/devices.md) ---- */
 
 static void print_shared(const shared_figures *f, tutti_strbuf *out)
 {

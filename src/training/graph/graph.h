@@ -31,7 +31,8 @@ typedef enum {
     TUTTI_NODE_UPDATE,
     /* copies between activations of a split layer and the memory that ranks exchange; `hop` says which */
     TUTTI_NODE_MOVE,
-    TUTTI_NODE_TRAVEL, /* exchanges the memory that moves have filled, within the group */
+    /* exchanges that memory between the ranks that share the layer, after TUTTI_NODE_MOVE has filled it */
+    TUTTI_NODE_TRAVEL,
     TUTTI_NNODE_KINDS
 } tutti_node_kind;
 const char *tutti_node_kind_name(tutti_node_kind k);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* simgrid_main.c: tutti-simgrid PROBLEM ANSWER: plays the problem of a file (actor_problem.h) in SimGrid and writes
  * when each rank has ended. It is a program of its own so that tutti does not need SimGrid, and so that a deadline can
- * end it. Exit code 0: the answer holds times, or words; 2: usage; 1: no answer could be written. */
+ * end it. Exit code 0: the answer holds the times, or a message that says why there are none; 1: no answer could be
+ * written; 2: wrong usage. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>

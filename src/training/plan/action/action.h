@@ -52,11 +52,11 @@ typedef struct {
     int64_t first, count;     /* actions on elements: the range of elements */
     int from, to;             /* actions on elements: memories, as indices into plan->memories */
     int other;                /* a third memory: the centre for an apply that is pulled, else as the row defines it */
-    /* apply: memory of a look's numbers, of which the first must be 0, or the update is skipped; -1 = the update always
-     * happens */
+    /* apply: the memory that an action `look` has filled with the number of gradients that are not finite. The update
+     * is skipped if that number is not 0; -1 = the update is never skipped */
     int verdict;
-    /* apply: memory of a look's numbers, of which the update uses the squares that follow the first number; -1 = it
-     * uses no norms */
+    /* apply: the memory that an action `look` has filled with sums of squares, from which the update computes norms; -1
+     * = the update needs no norms */
     int norm;
     int share;   /* apply: `from` holds the sum over one of `share` parts of the batch */
     bool begins; /* look: the counts and sums in `to` are set to 0 first */
