@@ -41,9 +41,11 @@ bool tutti_join_is_late(tutti_joining *j)
     return now >= j->until;
 }
 
+/* A notice whose time is over was told, or nobody wants it. */
 int tutti_join_slice_ms(const tutti_joining *j)
 {
-    const double now = tutti_clock_s(), next = j->tell_at < j->until ? j->tell_at : j->until, left = next - now;
+    const double now = tutti_clock_s();
+    const double left = (j->tell_at > now && j->tell_at < j->until ? j->tell_at : j->until) - now;
     const double most = j->config->gives_up ? GIVES_UP_S : 1;
     return left < 0 ? 0 : (int)((left < most ? left : most) * 1e3) + 1;
 }

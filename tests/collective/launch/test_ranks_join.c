@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "collective/group/group.h"
+#include "collective/launch/join_impl.h"
 #include "collective/rank_processes.h"
 
 enum { MANY = 300 };
@@ -152,6 +153,20 @@ static void who_is_waited_for_is_told_after_seconds(void **state)
     assert_non_null(strstr(o.first[1], "yet (Connection refused)"));
 }
 
+/* Without a notice, and behind the time of the only one. */
+static void who_has_nothing_to_tell_sleeps_until_the_deadline(void **state)
+{
+    (void)state;
+    const tutti_group_config config = {.deadline_s = 10};
+    tutti_joining j = {.config = &config};
+    tutti_join_begin_wait(&j, 0.2);
+    assert_in_range(tutti_join_slice_ms(&j), 1, 201);
+    tutti_join_begin_wait(&j, 0);
+    assert_false(tutti_join_is_time_to_tell(&j));
+    assert_in_range(tutti_join_slice_ms(&j), 500, 1001);
+    assert_false(tutti_join_is_late(&j));
+}
+
 static void a_rank_that_goes_while_others_are_to_come_ends_the_rendezvous(void **state)
 {
     (void)state;
@@ -185,6 +200,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(who_connects_and_says_nothing_holds_nobody_up),
         cmocka_unit_test(ranks_of_two_epochs_do_not_join),
         cmocka_unit_test(who_is_waited_for_is_told_after_seconds),
+        cmocka_unit_test(who_has_nothing_to_tell_sleeps_until_the_deadline),
         cmocka_unit_test(a_rank_that_goes_while_others_are_to_come_ends_the_rendezvous),
         cmocka_unit_test(too_few_open_files_are_named_and_a_soft_limit_is_raised),
     };
