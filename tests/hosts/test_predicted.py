@@ -22,6 +22,7 @@ import links
 import steps
 
 BUILD, RATE, OF_EXCHANGES, OF_STEPS, IN_TURN, BY_RING = sys.argv[1], "300mbit", 0.25, 0.5, 0.2, 0.1
+MODEL = steps.dataclasses.replace(steps.DENSE, batch=16, counted=5, warm=1)  # a step takes a second
 DENSE_PARAMETERS = 785 * 2048 + 2049 * 1024 + 1025 * 10
 TRACE = """Id Name Forward Backward Comm Size
 0 fc1 20000 40000 0 0
@@ -46,43 +47,35 @@ def exchanges_take_what_was_predicted(judged, figures):
 
 
 def steps_of_four_ranks_take_what_was_predicted(judged, figures, folder):
+    """By sync-easgd3 large exchanges lose nothing to who is ahead: by direct ranks that move apart send into each
+    other's ports, and a step that links bind took 1.15 to 1.25 times what they need."""
     layers = folder / "layers.txt"
     layers.write_text(TRACE)
-    model = steps.dataclasses.replace(steps.DENSE, batch=16, counted=6, warm=2)
     where = steps.Place(f"4 hosts at {RATE}", figures.star(), 4, RATE)
     for name in ("sync-sgd", "sync-easgd3", "async-easgd"):
-        steps.judge(judged, "steps", BUILD, model, layers, where, [f"method.name={name}"], folder, name, 1, name
+        steps.judge(judged, "steps", BUILD, MODEL, layers, where, [f"method.name={name}"], folder, name, 1, name
                     in steps.VISITS, True)
+    row = next(row for row in judged.rows if "sync-easgd3" in row["case"])
+    least = 2 * 3 / 4 * 4 * DENSE_PARAMETERS / figures.bw
+    expect(row["measured_s"] <= (1 + BY_RING) * least, f"sync-easgd3: {row['measured_s']:.3f} s, links need "
+                                                       f"{least:.3f} s")
+    expect(abs(row["error"]) <= BY_RING, f"sync-easgd3: {row['measured_s']:.3f} s, predicted {row['predicted_s']:.3f} "
+                                         f"s")
 
 
 def workers_bring_one_after_the_other(judged, figures, folder):
     """Three vectors through one link, one at a time: side by side they would be there together, and leave together,
     which takes 1.7 times as long. By
     arrival too; side by side bounded-sgd took 1.2 to 1.3 times as long."""
-    model = steps.dataclasses.replace(steps.DENSE, batch=16, counted=6, warm=2)
     where = steps.Place(f"4 hosts at {RATE}", figures.star(), 4, RATE)
     three = 3 * 4 * DENSE_PARAMETERS / figures.bw
     for name in ("easgd", "bounded-sgd"):
-        steps.judge(judged, "in turn", BUILD, model, folder / "layers.txt", where, [f"method.name={name}"], folder,
+        steps.judge(judged, "in turn", BUILD, MODEL, folder / "layers.txt", where, [f"method.name={name}"], folder,
                     name, 1, True, True)
         row = judged.rows[-1]
         expect(row["measured_s"] <= (1 + IN_TURN) * three, f"{name}: {row['measured_s']:.3f} s, three vectors take "
                                                            f"{three:.3f} s")
         expect(abs(row["error"]) <= IN_TURN, f"{name}: {row['measured_s']:.3f} s, predicted {row['predicted_s']:.3f} s")
-
-
-def large_exchanges_lose_nothing_to_who_is_ahead(judged, figures, folder):
-    """By direct ranks that move apart send into each other's ports, and a step that links bind took 1.15 to 1.25 times
-    what they need."""
-    model = steps.dataclasses.replace(steps.DENSE, batch=16, counted=6, warm=2)
-    where = steps.Place(f"4 hosts at {RATE}", figures.star(), 4, RATE)
-    steps.judge(judged, "by ring", BUILD, model, folder / "layers.txt", where, ["method.name=sync-easgd3"], folder,
-                "sync-easgd3", 1, False, True)
-    row, least = judged.rows[-1], 2 * 3 / 4 * 4 * DENSE_PARAMETERS / figures.bw
-    expect(row["measured_s"] <= (1 + BY_RING) * least, f"sync-easgd3: {row['measured_s']:.3f} s, links need "
-                                                       f"{least:.3f} s")
-    expect(abs(row["error"]) <= BY_RING, f"sync-easgd3: {row['measured_s']:.3f} s, predicted {row['predicted_s']:.3f} "
-                                         f"s")
 
 
 def main():
@@ -94,7 +87,6 @@ def main():
     with tempfile.TemporaryDirectory(prefix="tutti-predicted-") as name:
         steps_of_four_ranks_take_what_was_predicted(judged, figures, pathlib.Path(name))
         workers_bring_one_after_the_other(judged, figures, pathlib.Path(name))
-        large_exchanges_lose_nothing_to_who_is_ahead(judged, figures, pathlib.Path(name))
     judged.sum_up()
     for group in dict.fromkeys(r["group"] for r in judged.rows):
         median = statistics.median(judged.errors(group))
