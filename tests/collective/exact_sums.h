@@ -54,7 +54,7 @@ static inline tutti_status run_sum(tutti_group *g, exact_sum *s, bool in_place, 
 {
     const int p = tutti_group_nranks(g), me = tutti_group_rank(g);
     float *in = tutti_region_base(s->in, me), *out = in_place ? in : tutti_region_base(s->out, me);
-    for (int64_t i = 0; i < n; i++) in[i] = (float)(me * e + (int)(i % 11));
+    for (int64_t i = 0, k = 0; i < n; i++, k = k == 10 ? 0 : k + 1) in[i] = (float)(me * e + (int)k); /* k: i % 11 */
     tutti_exchange_start(s->x, TUTTI_WHEN_READY | TUTTI_WHEN_FREE);
     bool done = false;
     tutti_status status = TUTTI_OK;
@@ -64,8 +64,8 @@ static inline tutti_status run_sum(tutti_group *g, exact_sum *s, bool in_place, 
         status = tutti_exchange_test(s->x, &done, err);
     }
     if (!status) status = tutti_exchange_wait(s->x, err);
-    for (int64_t i = 0; i < n && !status; i++)
-        if (out[i] != (float)(e * p * (p - 1) / 2 + p * (int)(i % 11)))
+    for (int64_t i = 0, k = 0; i < n && !status; i++, k = k == 10 ? 0 : k + 1)
+        if (out[i] != (float)(e * p * (p - 1) / 2 + p * (int)k))
             status = tutti_fail(err, TUTTI_ERR_FAILED, "invocation %d: element %lld is wrong", e, (long long)i);
     return status;
 }

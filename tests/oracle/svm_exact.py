@@ -3,6 +3,7 @@
 training set, and decisions, by brute force in float64 with numpy, in blocks of rows. Nothing of src/svm and nothing
 that a trainer says is used."""
 import dataclasses
+import functools
 
 import numpy as np
 import svm_text
@@ -26,11 +27,17 @@ class Rows:
         return out
 
 
-def rows_of(texts: list[str]) -> Rows:
+@functools.lru_cache(maxsize=8)
+def parsed(texts: tuple[str, ...]) -> Rows:
     counts = np.array([text.count(":") for text in texts], np.int64)
     flat = np.array(" ".join(texts).replace(":", " ").split(), np.float64)
     index = flat[::2].astype(np.int64)
     return Rows(np.concatenate(([0], np.cumsum(counts))), index, flat[1::2], int(index.max(initial=0)) + 1)
+
+
+def rows_of(texts: list[str]) -> Rows:
+    """A training set is read once for all of its models."""
+    return parsed(tuple(texts))
 
 
 def kernel_values(model: svm_text.Model, x: np.ndarray, v: np.ndarray) -> np.ndarray:

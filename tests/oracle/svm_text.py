@@ -2,6 +2,7 @@
 """svm_text.py: LIBSVM's data and models as text, read with nothing but Python, for the oracle tests and ./dev bench
 svm: written from the format's description, so that it shares nothing with src/svm. Models are c_svc's."""
 import dataclasses
+import functools
 import math
 import pathlib
 import re
@@ -89,6 +90,7 @@ def decisions(model: Model, row: str) -> list[float]:
     return [math.fsum(c * values[n] for n, c in zip(*model.of_pair(i, j))) - rho for (i, j), rho in zip(model.pairs(), model.rho)]
 
 
+@functools.lru_cache(maxsize=1 << 16)
 def key(row: str) -> tuple:
     """The same for a row of a data file and for a model's copy of it, where numbers are rounded and zeros may be
     absent, and of rows for a
