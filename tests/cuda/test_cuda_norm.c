@@ -237,11 +237,19 @@ static void check_backward(bench *b)
     }
 }
 
+/* Without TUTTI_LONG every other form of a large case is left out, of the next large case the others: a fake card takes a
+ * second for each. */
+static bool is_left_out(int c, int f)
+{
+    return tutti_shape_count(&cases[c].in) > 65536 && (c + f) % 2 && !getenv("TUTTI_LONG");
+}
+
 static void check(void **state, bool training)
 {
     if (!*state) skip();
     for (int c = 0; c < NCASES; c++)
         for (int f = 0; f < NFORMS; f++) {
+            if (is_left_out(c, f)) continue;
             bench b = {.rig = *state, .c = &cases[c], .f = &forms[f]};
             describe_inputs(&b);
             make(&b, training);
