@@ -59,7 +59,7 @@ typedef struct {
     char handle[TUTTI_REGION_HANDLE]; /* handle of a source's memory */
 } region_notice;
 
-enum { HUGE_PAGE = 2 << 20 };
+enum { HUGE_PAGE = 2 << 20, SMALL = 1 << 20 };
 
 static size_t round_up(size_t bytes)
 {
@@ -134,7 +134,8 @@ static tutti_status create_thread_memory(tutti_region *region, const tutti_group
     return TUTTI_OK;
 }
 
-/* Makes this rank's memory. Among processes only the maker makes a file now: *fd. */
+/* Makes this rank's memory. Among processes only the maker makes a file now: *fd. A small part is not compared with what
+ * the system has left: to ask for that opens twenty files, and a group makes some twenty small regions. */
 static tutti_status create_own(tutti_region *region, const tutti_group *g, const char *name, region_notice *own,
                                int *fd, tutti_failure *why)
 {
@@ -142,7 +143,7 @@ static tutti_status create_own(tutti_region *region, const tutti_group *g, const
     bool made = false;
     errno = ENOMEM;
     region->part[g->rank].bytes = own->bytes;
-    if (mapped > (uint64_t)tutti_memory_left()) return fail_short(g, name, mapped, why);
+    if (mapped > SMALL && mapped > (uint64_t)tutti_memory_left()) return fail_short(g, name, mapped, why);
     if (region->boards) {
         made = create_thread_memory(region, g, own, mapped) == TUTTI_OK;
     } else if (is_alone(g)) { /* private memory may get huge pages that shared memory does not */
