@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """compare_norm_rules.py PROGRAM SOURCE [CASE...]: trains mlp and lenet for 20 steps by the rules that go by norms of
 layers, from the start weights of norm_rules.py, with both engines, on one rank and two, and holds each step's loss
-against tests/golden/norm_rules (float64, norm_golden.py): 1e-4 relative. Needs nothing but Python."""
+against tests/golden/norm_rules (float64, norm_golden.py): 1e-4 relative. Plain loops take two steps behind the fall of
+the rate: they take as long as all else together. Needs nothing but Python."""
 import json
 import pathlib
 import subprocess
@@ -42,7 +43,7 @@ def write_start(model: str, path: pathlib.Path) -> None:
 
 
 def run(program: str, source: pathlib.Path, scratch: pathlib.Path, case: str, kernels: str, ranks: int,
-        extra: str) -> list[float]:
+        steps: int, extra: str) -> list[float]:
     model, _, _, lr = norm_rules.CASES[case]
     out, job = scratch / "out", scratch / "job.yaml"
     write_start(model, scratch / "start.safetensors")
@@ -50,7 +51,7 @@ def run(program: str, source: pathlib.Path, scratch: pathlib.Path, case: str, ke
         JOB.format(model=model,
                    data=source / "tests/golden/train/digits32",
                    samples=norm_rules.SAMPLES,
-                   steps=norm_rules.STEPS,
+                   steps=steps,
                    start=scratch / "start.safetensors",
                    kernels=kernels,
                    ranks=ranks,
@@ -70,10 +71,11 @@ def compare(program: str, source: pathlib.Path, case: str) -> list[compared.Foun
     theirs = json.loads((source / f"tests/golden/norm_rules/{case}.json").read_text())
     found = []
     for kernels, ranks, extra in RUNS:
+        steps = norm_rules.FALL_AT + 2 if kernels == "reference" else norm_rules.STEPS
         with tempfile.TemporaryDirectory() as scratch:
-            ours = run(program, source, pathlib.Path(scratch), case, kernels, ranks, extra)
+            ours = run(program, source, pathlib.Path(scratch), case, kernels, ranks, steps, extra)
         found.append((f"{case:18} {kernels:9} {ranks} ranks {extra.split(chr(10))[0]:29}", TOLERANCE,
-                      compared.worst(ours, theirs)))
+                      compared.worst(ours, theirs[:steps])))
     return found
 
 

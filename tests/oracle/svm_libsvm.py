@@ -94,9 +94,10 @@ class Oracle:
         data = svm_text.read_data(self.set("heart_scale"))
         rows = [svm_text.entries(row) for row in data.rows]
         rbf = svm_text.Model("rbf", 3, 1 / 13, 0, [], [], [], [], [])
-        path.write_text("".join(f"{label:g} 0:{n} " + " ".join(f"{m}:{svm_text.kernel(rbf, row, other):.8g}"
-                                                               for m, other in enumerate(rows, 1)) + "\n"
-                                for n, (label, row) in enumerate(zip(data.labels, rows), 1)))
+        lower = [[f"{svm_text.kernel(rbf, row, other):.8g}" for other in rows[:n]] for n, row in enumerate(rows, 1)]
+        path.write_text("".join(f"{label:g} 0:{n + 1} " + " ".join(f"{m + 1}:{lower[max(n, m)][min(n, m)]}"
+                                                                   for m in range(len(rows))) + "\n"
+                                for n, label in enumerate(data.labels)))
 
     def train(self, case: Case, *extra) -> tuple[pathlib.Path, str]:
         path = self.folder / "ours.model"
