@@ -237,8 +237,8 @@ static void check_backward(bench *b)
     }
 }
 
-/* Without TUTTI_LONG every other form of a large case is left out, of the next large case the others: a fake card takes a
- * second for each. */
+/* Without TUTTI_LONG every other form of a large case is left out, of the next large case the others: a fake card takes
+ * a second for each. */
 static bool is_left_out(int c, int f)
 {
     return tutti_shape_count(&cases[c].in) > 65536 && (c + f) % 2 && !getenv("TUTTI_LONG");

@@ -197,8 +197,7 @@ static void compare_exactly(const tutti_gemm *g)
             for (int64_t j = 0; j < p.gemm.n; j++) {
                 float *at = &c[l * p.gemm.apart_c + i * p.gemm.stride_c + j];
                 const double wanted = (double)rounded[j], off = fabs((double)*at - wanted);
-                const bool is_gelu = p.gemm.map == TUTTI_GEMM_GELU;
-                if (is_gelu ? off > fabs(wanted) * 0x1p-18 + 0x1p-80 : (double)*at != wanted)
+                if (p.gemm.map == TUTTI_GEMM_GELU ? off > fabs(wanted) * 0x1p-18 + 0x1p-80 : (double)*at != wanted)
                     fail_msg("%s: (%d, %d, %d) is %.9g instead of %.9g", what, (int)l, (int)i, (int)j, (double)*at,
                              wanted);
                 *at = NAN;
@@ -291,8 +290,7 @@ static void deep_ones_of(const char *row, tutti_dtype multiplied)
             tutti_gemm g = plain(row, multiplied, 33, 50, depths[i]);
             g.transpose_a = way & 1, g.transpose_b = way & 2, g.packed_b = way & 4;
             g.bias = way & 8 ? TUTTI_GEMM_BIAS_OF_COLUMNS : TUTTI_GEMM_NO_BIAS;
-            g.accumulate = !g.bias;
-            g.nthreads = 1 + way % 3;
+            g.accumulate = !g.bias, g.nthreads = 1 + way % 3;
             compare_exactly(&g);
         }
 }
@@ -354,8 +352,7 @@ static void chains_of(const char *row, tutti_dtype multiplied)
     for (int way = 0; way < 32; way++) {
         tutti_gemm g = plain(row, multiplied, 47, 83, 700);
         g.transpose_a = way & 1, g.transpose_b = way & 2, g.packed_a = way & 4, g.packed_b = way & 8;
-        g.accumulate = way & 16;
-        g.nthreads = 1 + way % 4;
+        g.accumulate = way & 16, g.nthreads = 1 + way % 4;
         problem p = make(g, rough);
         float *c = multiply(&p);
         for (int64_t i = 0; i < g.m; i++)
@@ -388,8 +385,7 @@ static void bits_by(const tutti_gemm *given)
             fail_msg("%s, %d rows: other bits by %d threads, way %d", g.row, (int)g.m, p.gemm.nthreads, way);
         free(c);
     }
-    free(one);
-    release(&p);
+    free(one), release(&p);
 }
 
 static void bits_of(const char *row, tutti_dtype multiplied)
@@ -454,8 +450,7 @@ static void gelu_of(const char *row, tutti_dtype multiplied)
         if (fabs((double)c[i] - wanted) > fabs(wanted) * 0x1p-18 + 0x1p-80)
             fail_msg("%s: gelu of %.9g is %.9g instead of %.9g", row, x, (double)c[i], wanted);
     }
-    free(c);
-    release(&p);
+    free(c), release(&p);
 }
 
 static void gelu_is_that_of_libm(void **state)

@@ -134,8 +134,8 @@ static tutti_status create_thread_memory(tutti_region *region, const tutti_group
     return TUTTI_OK;
 }
 
-/* Makes this rank's memory. Among processes only the maker makes a file now: *fd. A small part is not compared with what
- * the system has left: to ask for that opens twenty files, and a group makes some twenty small regions. */
+/* Makes this rank's memory. Among processes only the maker makes a file now: *fd. A small part is not compared with
+ * what the system has left: to ask for that opens twenty files, and a group makes some twenty small regions. */
 static tutti_status create_own(tutti_region *region, const tutti_group *g, const char *name, region_notice *own,
                                int *fd, tutti_failure *why)
 {
