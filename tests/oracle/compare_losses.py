@@ -17,8 +17,9 @@ import compared
 import golden_samples
 
 # Without --long, of a case in f32 on one rank by the chooser's kernels each of 20 steps is compared, of the same with
-# other kernels, ranks, types or exchanges, which differ in each step, these.
-FEW_STEPS = 8
+# other kernels, ranks, types or exchanges, which differ in each step, these. Rounding has grown less by then, and so has
+# what a fault does, so they may differ by that much less, but where 16 bits go through a batch norm.
+FEW_STEPS, CLOSER = 8, 5
 TOLERANCE = {"f32": 1e-4, "f16": 5e-2, "bf16": 5e-2}  # AlexNet with batch norm differs most, others by 2e-3 at most
 NORMED = ("convnet-bn", "alexnet-bn")
 BY_PLAIN_LOOPS = ("mlp", "lenet", "convnet-bn", "alexnet", "resnet20")  # with pooling, norms of both kinds, additions
@@ -115,8 +116,10 @@ def compare(program: str, folder: pathlib.Path, case: str, long: bool) -> list[c
         keys = data_of(model, folder, pathlib.Path(scratch))
         for kernels, ranks, precision, extra in cases(model, rule, long):
             theirs, said = golden(folder / f"{case}.safetensors", 2 if extra else ranks)
+            allowed = tolerance(case, kernels, precision, extra)
             if not long and (kernels, ranks, precision, extra) != ("auto", 1, "f32", ""):
                 theirs = theirs[:FEW_STEPS]
+                allowed /= CLOSER if precision == "f32" or model not in NORMED else 1
             ours = run(program,
                        pathlib.Path(scratch),
                        kernels=kernels,
@@ -129,7 +132,7 @@ def compare(program: str, folder: pathlib.Path, case: str, long: bool) -> list[c
                        method=f"method: {{name: local-sgd, period: {said['period']}}}" if rule == "local" else "",
                        **keys)
             name = f"{case:16} {kernels:9} {ranks} ranks {extra.partition(':')[0] or 'fast':10} {precision:4}"
-            found.append((name, tolerance(case, kernels, precision, extra), compared.worst(ours, theirs)))
+            found.append((name, allowed, compared.worst(ours, theirs)))
     return found
 
 
