@@ -32,6 +32,9 @@ foreach(suite test_cuda_eltwise test_cuda_norm test_cuda_step test_cuda_queue)
   set_tests_properties(${suite}_on_a_fake_card PROPERTIES LABELS unit ${longest}
                        ENVIRONMENT "${fake_card};TUTTI_FAKE_CUDA_RACES=1")
 endforeach()
+add_test(NAME test_cuda_norm_on_a_fake_card_long COMMAND test_cuda_norm)
+set_tests_properties(test_cuda_norm_on_a_fake_card_long PROPERTIES LABELS long TIMEOUT 900
+                     ENVIRONMENT "${fake_card};TUTTI_FAKE_CUDA_RACES=1;TUTTI_LONG=1")
 
 # ptx_of FILE.cu [compute_90] says the PTX that NVRTC makes of a file.
 add_executable(ptx_of EXCLUDE_FROM_ALL ${CMAKE_CURRENT_SOURCE_DIR}/cuda/ptx_of.c)
