@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ranks.py: finds the ranks of a launcher, kills them, and reads what a run has written. Shared by kills.py and
-losses.py."""
+"""ranks.py: finds the ranks of a launcher, kills them, and reads what a run has written. Shared by the programs
+beside it."""
 import json
 import os
 import re
@@ -58,6 +58,19 @@ def lines(path):
             return [json.loads(line) for line in f if line.endswith("\n")]
     except OSError:
         return []
+
+
+def lock_of(path):
+    """Returns the process that has locked a file, and the text of the file; 0 and nothing if nobody has."""
+    try:
+        node = f":{os.stat(path).st_ino}"
+        with open("/proc/locks", encoding="utf-8") as f:
+            held = [x.split() for x in f if " FLOCK " in x]
+        with open(path, encoding="utf-8") as f:
+            text = f.read().strip()
+    except OSError:
+        return 0, ""
+    return next(((int(x[4]), text) for x in held if x[1] == "FLOCK" and x[5].endswith(node)), (0, ""))
 
 
 def kill(pid):
