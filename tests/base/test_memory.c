@@ -64,7 +64,7 @@ static void check_much(void)
               : 8);
 }
 
-static void who_gets_none_ends_with_words_and_no_core(void **state)
+static void test_f18_who_gets_none_ends_with_words_and_no_core(void **state)
 {
     (void)state;
     char said[512];
@@ -80,7 +80,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(more_than_is_left_is_refused_with_both_figures),
-        cmocka_unit_test(who_gets_none_ends_with_words_and_no_core),
+        cmocka_unit_test(test_f18_who_gets_none_ends_with_words_and_no_core),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

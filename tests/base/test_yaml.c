@@ -68,7 +68,7 @@ static void what_would_surprise_a_reader_is_refused_with_its_line(void **state)
         assert_refused(cases[i].text, strlen(cases[i].text), cases[i].words);
 }
 
-static void hostile_files_stay_small(void **state)
+static void test_f34_hostile_files_stay_small(void **state)
 {
     (void)state;
     tutti_strbuf deep = {0}, wide = {0};
@@ -88,7 +88,7 @@ int main(void)
         cmocka_unit_test(a_tree_remembers_lines_keys_and_quotes),
         cmocka_unit_test(an_empty_file_is_an_empty_map),
         cmocka_unit_test(what_would_surprise_a_reader_is_refused_with_its_line),
-        cmocka_unit_test(hostile_files_stay_small),
+        cmocka_unit_test(test_f34_hostile_files_stay_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,7 +45,7 @@ static int ncheckpoints(const char *out)
     return n;
 }
 
-static void each_method_ends_with_1_and_says_why_once(void **state)
+static void test_f31_each_method_ends_with_1_and_says_why_once(void **state)
 {
     static const char *const methods[] = {"sync-sgd", "local-sgd", "async-sgd", "easgd", "hogwild-sgd"};
     (void)state;
@@ -227,7 +227,7 @@ static void the_clock_saves_besides_and_changes_no_bit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(each_method_ends_with_1_and_says_why_once),
+        CASE(test_f31_each_method_ends_with_1_and_says_why_once),
         CASE(the_checkpoint_that_is_named_is_there_and_finite),
         CASE(a_run_that_is_told_to_goes_on_and_keeps_what_is_good),
         CASE(a_checkpoint_that_is_not_finite_is_shown_and_not_gone_on_with),

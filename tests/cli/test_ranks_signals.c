@@ -77,7 +77,7 @@ static void a_test_that_takes_long_is_left_and_the_step_is_saved(void **state)
 }
 
 /* Launchers and queues signal the group and its leader, and the leader passes it on. */
-static void a_burst_is_one_wish(void **state)
+static void test_f10_a_burst_is_one_wish(void **state)
 {
     const run_folder *f = *state;
     char words[512];
@@ -292,7 +292,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST_WITH_FOLDER(while_data_are_made_it_ends_at_once),
         TEST_WITH_FOLDER(a_test_that_takes_long_is_left_and_the_step_is_saved),
-        TEST_WITH_FOLDER(a_burst_is_one_wish),
+        TEST_WITH_FOLDER(test_f10_a_burst_is_one_wish),
         TEST_WITH_FOLDER(sigusr2_saves_too),
         TEST_WITH_FOLDER(a_term_after_a_warning_does_not_cut_the_save_and_a_second_term_does),
         TEST_WITH_FOLDER(an_interrupt_ends_at_once_while_it_saves),

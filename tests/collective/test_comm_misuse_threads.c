@@ -183,7 +183,7 @@ static const char *orphan_body(tutti_comm *comm, void *arg)
     return NULL;
 }
 
-static void a_request_that_outlives_its_communicator_is_refused(void **state)
+static void test_f40_a_request_that_outlives_its_communicator_is_refused(void **state)
 {
     (void)state;
     tutti_request *kept[2];
@@ -245,7 +245,7 @@ static const char *intruded_body(tutti_comm *comm, void *arg)
     return NULL;
 }
 
-static void a_second_thread_in_a_call_is_refused(void **state)
+static void test_f40_a_second_thread_in_a_call_is_refused(void **state)
 {
     (void)state;
     run_comms(2, 20, intruded_body, NULL);
@@ -318,9 +318,9 @@ int main(void)
         cmocka_unit_test(what_is_not_there_is_refused),
         cmocka_unit_test(input_and_output_that_overlap_are_refused),
         cmocka_unit_test(sizes_that_nobody_has_are_refused),
-        cmocka_unit_test(a_request_that_outlives_its_communicator_is_refused),
+        cmocka_unit_test(test_f40_a_request_that_outlives_its_communicator_is_refused),
         cmocka_unit_test(a_request_in_flight_is_not_started_again),
-        cmocka_unit_test(a_second_thread_in_a_call_is_refused),
+        cmocka_unit_test(test_f40_a_second_thread_in_a_call_is_refused),
         cmocka_unit_test(calls_that_are_made_by_chance_are_served_or_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -286,7 +286,7 @@ static void memory_that_is_not_there_is_named(void **state)
     }
 }
 
-static void a_child_of_fork_is_refused_and_its_parent_is_not_disturbed(void **state)
+static void test_f40_a_child_of_fork_is_refused_and_its_parent_is_not_disturbed(void **state)
 {
     (void)state;
     all_must_say("forked", 2, "fine");
@@ -329,7 +329,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(memory_of_peers_is_left_alone_on_request),
         cmocka_unit_test(a_system_that_refuses_one_rank_is_believed_by_all),
         cmocka_unit_test(memory_that_is_not_there_is_named),
-        cmocka_unit_test(a_child_of_fork_is_refused_and_its_parent_is_not_disturbed),
+        cmocka_unit_test(test_f40_a_child_of_fork_is_refused_and_its_parent_is_not_disturbed),
         cmocka_unit_test(enrolled_memory_is_summed_between_processes_and_hosts),
         cmocka_unit_test(ranks_of_a_host_share_one_file_of_a_region),
         cmocka_unit_test(who_dies_in_the_middle_is_named),

@@ -173,7 +173,7 @@ class Bench:
 
 # ---- ranks that are replaced ----
 
-def one_rank_lost(bench, folder):
+def test_f01_one_rank_lost(bench, folder):
     run = Run(bench, folder)
     run.wait_for_step(15)
     run.lose(1)
@@ -185,7 +185,7 @@ def one_rank_lost(bench, folder):
     return said
 
 
-def rank_zero_lost(bench, folder):
+def test_f02_rank_zero_lost(bench, folder):
     run = Run(bench, folder)
     run.wait_for_step(15)
     run.lose(0)
@@ -210,13 +210,13 @@ def the_same_rank_lost_again_while_it_starts(bench, folder):
     return bench.finish(run)
 
 
-def a_rank_lost_before_its_first_step(bench, folder):
+def test_f01_a_rank_lost_before_its_first_step(bench, folder):
     run = Run(bench, folder)
     run.lose(2)
     return bench.finish(run, least=0)
 
 
-def rank_zero_lost_before_its_first_step(bench, folder):
+def test_f02_rank_zero_lost_before_its_first_step(bench, folder):
     run = Run(bench, folder)
     run.lose(0)
     return bench.finish(run, least=0)
@@ -239,7 +239,7 @@ def two_losses_after_each_other(bench, folder):
     return bench.finish(run, least=2)
 
 
-def a_stopped_rank_is_killed_and_replaced(bench, folder):
+def test_f07_a_stopped_rank_is_killed_and_replaced(bench, folder):
     settings = ("exchange.deadline_s=1",)
     run = Run(bench, folder, settings)
     run.wait_for_step(15)
@@ -343,7 +343,7 @@ def a_signal_while_ranks_recover_saves_and_ends_the_run(bench, folder):
     return f"stopped after step {stopped}"
 
 
-def ranks_end_with_their_launcher(bench, folder):
+def test_f03_ranks_end_with_their_launcher(bench, folder):
     run = Run(bench, folder)
     run.wait_for_step(10)
     ranks = children(run.launcher.pid)
@@ -363,17 +363,17 @@ def another_launcher_replaces_its_own_ranks(bench, folder):
 
 
 CASES = [
-    one_rank_lost, rank_zero_lost, all_ranks_lost_at_once, the_same_rank_lost_again_while_it_starts,
-    a_rank_lost_before_its_first_step, rank_zero_lost_before_its_first_step, a_rank_alone_is_replaced,
-    two_losses_after_each_other, a_stopped_rank_is_killed_and_replaced,
+    test_f01_one_rank_lost, test_f02_rank_zero_lost, all_ranks_lost_at_once, the_same_rank_lost_again_while_it_starts,
+    test_f01_a_rank_lost_before_its_first_step, test_f02_rank_zero_lost_before_its_first_step, a_rank_alone_is_replaced,
+    two_losses_after_each_other, test_f07_a_stopped_rank_is_killed_and_replaced,
     workers_lose_rank_zero_and_go_on_from_a_checkpoint, workers_lose_another_rank_and_go_on_without_it,
     no_replacement_is_left, a_loss_that_is_not_finite_ends_the_run_with_1,
     another_job_in_the_folder_ends_the_run_with_2, bad_data_end_the_run_with_3,
-    a_signal_while_ranks_recover_saves_and_ends_the_run, ranks_end_with_their_launcher,
+    a_signal_while_ranks_recover_saves_and_ends_the_run, test_f03_ranks_end_with_their_launcher,
     another_launcher_replaces_its_own_ranks,
 ]
 
-LONG_ONLY = [rank_zero_lost_before_its_first_step, two_losses_after_each_other]
+LONG_ONLY = [test_f02_rank_zero_lost_before_its_first_step, two_losses_after_each_other]
 
 
 def all_cases(is_long):

@@ -56,7 +56,7 @@ def meets(hosts, files, address, what, env=None):
     return ranks
 
 
-def names(hosts, files):
+def test_f28_names_of_rank_0(hosts, files):
     for later, what in ((0.5, "after a while"), (1.5, "after more than a second"), (6, "after the first words")):
         write(files, "", "")
         timer = threading.Timer(later, lambda: write(files, "10.77.0.1 zero\n", "10.77.0.1 zero\n"))
@@ -148,7 +148,7 @@ def main():
     lab.skip_unless_possible()
     with tempfile.TemporaryDirectory() as folder, lab.Lab(2, second=True) as hosts:
         files = [os.path.join(folder, f"hosts{k}") for k in range(2)]
-        names(hosts, files)
+        test_f28_names_of_rank_0(hosts, files)
         brackets(hosts, files)
         interfaces(hosts, files)
 

@@ -42,7 +42,7 @@ static const char *disagree_body(tutti_group *g, void *arg)
     return NULL;
 }
 
-static void disagreement_shows_both_values(void **state)
+static void test_f29_disagreement_shows_both_values(void **state)
 {
     (void)state;
     run_ranks(3, 20, disagree_body, NULL);
@@ -239,7 +239,7 @@ static const char *huge_body(tutti_group *g, void *arg)
     return NULL;
 }
 
-static void too_large_a_region_fails_everywhere_with_need_and_have(void **state)
+static void test_f19_too_large_a_region_fails_everywhere_with_need_and_have(void **state)
 {
     (void)state;
     run_ranks(3, 20, huge_body, NULL);
@@ -249,7 +249,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(control_calls_reach_every_rank),
-        cmocka_unit_test(disagreement_shows_both_values),
+        cmocka_unit_test(test_f29_disagreement_shows_both_values),
         cmocka_unit_test(different_calls_are_refused_by_name),
         cmocka_unit_test(a_deadline_names_who_is_missing),
         cmocka_unit_test(a_long_phase_that_gets_on_is_waited_for),
@@ -258,7 +258,7 @@ int main(void)
         cmocka_unit_test(an_abort_ends_every_wait_with_its_words),
         cmocka_unit_test(leaving_with_messages_unread_is_no_death),
         cmocka_unit_test(regions_are_zeroed_and_seen_by_all),
-        cmocka_unit_test(too_large_a_region_fails_everywhere_with_need_and_have),
+        cmocka_unit_test(test_f19_too_large_a_region_fails_everywhere_with_need_and_have),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -184,7 +184,7 @@ static void refuse(const char *mode, const char *zeros, const char *others)
     }
 }
 
-static void disagreement_is_refused_with_both_values(void **state)
+static void test_f29_disagreement_is_refused_with_both_values(void **state)
 {
     (void)state;
     setenv("TUTTI_DEADLINE_S", "10", 1);
@@ -193,7 +193,7 @@ static void disagreement_is_refused_with_both_values(void **state)
     unsetenv("TUTTI_DEADLINE_S");
 }
 
-static void another_instruction_set_is_refused(void **state)
+static void test_f29_another_instruction_set_is_refused(void **state)
 {
     (void)state;
     setenv("TUTTI_ISA", "avx2", 1); /* rank 1 sets generic for itself */
@@ -240,8 +240,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(processes_sum_exactly_over_shared_memory),
         cmocka_unit_test(a_killed_rank_is_named_by_all_others_within_a_second),
-        cmocka_unit_test(disagreement_is_refused_with_both_values),
-        cmocka_unit_test(another_instruction_set_is_refused),
+        cmocka_unit_test(test_f29_disagreement_is_refused_with_both_values),
+        cmocka_unit_test(test_f29_another_instruction_set_is_refused),
         cmocka_unit_test(a_neighbours_rank_is_sent_away_and_the_missing_one_named),
         cmocka_unit_test(a_stopped_rank_is_named_at_the_deadline),
     };

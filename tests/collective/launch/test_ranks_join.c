@@ -116,7 +116,7 @@ static void hundreds_of_ranks_of_one_host_join(void **state)
     for (int r = 0; r < 16; r++) expect_words(&o, r, "fine");
 }
 
-static void who_connects_and_says_nothing_holds_nobody_up(void **state)
+static void test_f27_who_connects_and_says_nothing_holds_nobody_up(void **state)
 {
     (void)state;
     outcome o;
@@ -124,7 +124,7 @@ static void who_connects_and_says_nothing_holds_nobody_up(void **state)
     if (o.exit_code) fail_msg("exit %d: %.600s; rank 0: %s", o.exit_code, o.words, o.heard[0]);
 }
 
-static void ranks_of_two_epochs_do_not_join(void **state)
+static void test_f07_ranks_of_two_epochs_do_not_join(void **state)
 {
     (void)state;
     outcome o;
@@ -181,7 +181,7 @@ static void a_rank_that_goes_while_others_are_to_come_ends_the_rendezvous(void *
     }
 }
 
-static void too_few_open_files_are_named_and_a_soft_limit_is_raised(void **state)
+static void test_f18_too_few_open_files_are_named_and_a_soft_limit_is_raised(void **state)
 {
     (void)state;
     outcome o;
@@ -197,12 +197,12 @@ int main(int argc, char **argv)
     if (is_rank(argc)) return run_as_rank(argv[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hundreds_of_ranks_of_one_host_join),
-        cmocka_unit_test(who_connects_and_says_nothing_holds_nobody_up),
-        cmocka_unit_test(ranks_of_two_epochs_do_not_join),
+        cmocka_unit_test(test_f27_who_connects_and_says_nothing_holds_nobody_up),
+        cmocka_unit_test(test_f07_ranks_of_two_epochs_do_not_join),
         cmocka_unit_test(who_is_waited_for_is_told_after_seconds),
         cmocka_unit_test(who_has_nothing_to_tell_sleeps_until_the_deadline),
         cmocka_unit_test(a_rank_that_goes_while_others_are_to_come_ends_the_rendezvous),
-        cmocka_unit_test(too_few_open_files_are_named_and_a_soft_limit_is_raised),
+        cmocka_unit_test(test_f18_too_few_open_files_are_named_and_a_soft_limit_is_raised),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

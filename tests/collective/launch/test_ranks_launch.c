@@ -77,6 +77,14 @@ static void the_first_failure_in_time_is_the_cause(void **state)
     check(2, "exit 4", 4, "(peer lost)");
 }
 
+static void test_f08_a_segmentation_fault_is_the_cause_before_its_echoes(void **state)
+{
+    (void)state;
+    check(3, "if test $RANK = 2; then kill -SEGV $$; else exit 4; fi", 139, "rank 2 ");
+    check(3, "if test $RANK = 2; then kill -SEGV $$; else exit 4; fi", 139, "was killed by signal 11 (Segmentation");
+    check(2, "if test $RANK = 0; then kill -BUS $$; else exit 4; fi", 128 + SIGBUS, "rank 0 ");
+}
+
 static void the_others_are_killed_after_the_grace(void **state)
 {
     (void)state;
@@ -161,7 +169,7 @@ static void a_second_interrupt_kills(void **state)
     assert_int_equal(launch_and_signal(deaf, (int[]){SIGINT, SIGINT}, 2), 128 + SIGINT);
 }
 
-static void ranks_die_with_their_launcher(void **state)
+static void test_f03_ranks_die_with_their_launcher(void **state)
 {
     (void)state;
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* orphans become ours, so that we can see how they ended */
@@ -187,12 +195,13 @@ int main(void)
         cmocka_unit_test(ranks_see_torchruns_variables),
         cmocka_unit_test(a_rank_is_prepared_before_it_is_the_program),
         cmocka_unit_test(the_first_failure_in_time_is_the_cause),
+        cmocka_unit_test(test_f08_a_segmentation_fault_is_the_cause_before_its_echoes),
         cmocka_unit_test(the_others_are_killed_after_the_grace),
         cmocka_unit_test(where_rank_0_does_without_the_others_its_end_counts),
         cmocka_unit_test(who_is_left_behind_by_rank_0_is_killed_if_the_run_lost_somebody),
         cmocka_unit_test(signals_are_forwarded_to_the_ranks),
         cmocka_unit_test(a_second_interrupt_kills),
-        cmocka_unit_test(ranks_die_with_their_launcher),
+        cmocka_unit_test(test_f03_ranks_die_with_their_launcher),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

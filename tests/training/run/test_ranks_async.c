@@ -20,7 +20,7 @@ static void start_all(const run_folder *f, const char *method, const char *steps
 }
 
 /* The memory that the centre is in is rank 0's. */
-static void the_end_of_rank_0_is_the_end_and_what_it_saved_is_there(void **state)
+static void test_f02_the_end_of_rank_0_is_the_end_and_what_it_saved_is_there(void **state)
 {
     const run_folder *f = *state;
     static const char *const methods[] = {"async-msgd", "easgd", "bounded-sgd", "hogwild-easgd"};
@@ -81,8 +81,8 @@ static void a_worker_that_stops_is_named_by_who_waits_for_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_end_of_rank_0_is_the_end_and_what_it_saved_is_there, run_folder_make,
-                                        run_folder_drop),
+        cmocka_unit_test_setup_teardown(test_f02_the_end_of_rank_0_is_the_end_and_what_it_saved_is_there,
+                                        run_folder_make, run_folder_drop),
         cmocka_unit_test_setup_teardown(a_worker_that_stops_is_named_by_who_waits_for_it, run_folder_make,
                                         run_folder_drop),
     };

@@ -14,7 +14,7 @@ static void copy_run(const run_folder *f)
     assert_int_equal(system(line), 0);
 }
 
-static void an_earlier_checkpoint_goes_on_to_the_same_bits(void **state)
+static void test_f38_an_earlier_checkpoint_goes_on_to_the_same_bits(void **state)
 {
     const run_folder *f = *state;
     char line[512], want[17] = "", have[17], *text;
@@ -52,7 +52,7 @@ static void what_the_earlier_job_could_not_say_had_the_default(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_earlier_checkpoint_goes_on_to_the_same_bits, run_folder_make,
+        cmocka_unit_test_setup_teardown(test_f38_an_earlier_checkpoint_goes_on_to_the_same_bits, run_folder_make,
                                         run_folder_drop),
         cmocka_unit_test_setup_teardown(what_the_earlier_job_could_not_say_had_the_default, run_folder_make,
                                         run_folder_drop),

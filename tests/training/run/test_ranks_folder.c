@@ -40,7 +40,7 @@ static void expect_end(const spawned_run *r, const char *words)
     free(log);
 }
 
-static void what_is_taken_away_is_named_and_ends_the_run(void **state)
+static void test_f12_what_is_taken_away_is_named_and_ends_the_run(void **state)
 {
     static const struct {
         const char *script, *words;
@@ -116,7 +116,8 @@ static void what_is_no_file_of_ours_is_neither_waited_for_nor_written_through(vo
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_is_taken_away_is_named_and_ends_the_run, run_folder_make, run_folder_drop),
+        cmocka_unit_test_setup_teardown(test_f12_what_is_taken_away_is_named_and_ends_the_run, run_folder_make,
+                                        run_folder_drop),
         cmocka_unit_test_setup_teardown(what_is_no_file_of_ours_is_neither_waited_for_nor_written_through,
                                         run_folder_make, run_folder_drop),
         cmocka_unit_test_setup_teardown(a_second_run_under_the_same_name_is_not_disturbed, run_folder_make,

@@ -67,7 +67,7 @@ static void sigquit_reports_and_changes_nothing(void **state)
 }
 
 /* The rank that is stopped is woken once the others have given up: it hears why and ends by itself. */
-static void a_stopped_rank_is_named_and_the_deadline_reports(void **state)
+static void test_f07_a_stopped_rank_is_named_and_the_deadline_reports(void **state)
 {
     pid_t ranks[SPAWNED_MAX_RANKS];
     const spawned_run r = run_for_ever(*state, "stopped", "--set exchange.deadline_s=4", ranks);
@@ -120,7 +120,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(sigquit_reports_and_changes_nothing, run_folder_make, run_folder_drop),
-        cmocka_unit_test_setup_teardown(a_stopped_rank_is_named_and_the_deadline_reports, run_folder_make,
+        cmocka_unit_test_setup_teardown(test_f07_a_stopped_rank_is_named_and_the_deadline_reports, run_folder_make,
                                         run_folder_drop),
         cmocka_unit_test_setup_teardown(a_killed_rank_is_named_by_the_others, run_folder_make, run_folder_drop),
     };

@@ -46,7 +46,7 @@ static void crops_and_replacements_are_the_same_on_any_ranks_and_threads(void **
     }
 }
 
-static void an_unreadable_file_ends_all_ranks_and_is_named(void **state)
+static void test_f39_an_unreadable_file_ends_all_ranks_and_is_named(void **state)
 {
     const run_folder *f = *state;
     /* where workers go on without each other it ends them all, too: they would meet it one after the other */
@@ -73,7 +73,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(crops_and_replacements_are_the_same_on_any_ranks_and_threads, run_folder_make,
                                         run_folder_drop),
-        cmocka_unit_test_setup_teardown(an_unreadable_file_ends_all_ranks_and_is_named, run_folder_make,
+        cmocka_unit_test_setup_teardown(test_f39_an_unreadable_file_ends_all_ranks_and_is_named, run_folder_make,
                                         run_folder_drop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

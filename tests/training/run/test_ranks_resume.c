@@ -45,7 +45,7 @@ static bool kill_and_resume(const run_folder *f, const char *words, const char *
     return killed && rc;
 }
 
-static void a_killed_run_resumes_to_the_bits_of_the_undisturbed_one(void **state)
+static void test_f01_a_killed_run_resumes_to_the_bits_of_the_undisturbed_one(void **state)
 {
     const run_folder *f = *state;
     const int kills = getenv("TUTTI_KILLS") ? atoi(getenv("TUTTI_KILLS")) : KILLS;
@@ -112,7 +112,7 @@ static void move_a_run(const run_folder *f, const char *more)
     assert_string_equal(want, have);
 }
 
-static void canonical_sums_resume_at_another_rank_count_to_the_same_bits(void **state)
+static void test_f17_canonical_sums_resume_at_another_rank_count_to_the_same_bits(void **state)
 {
     move_a_run(*state, "");
 }
@@ -176,13 +176,13 @@ static void nothing_is_left_in_shared_memory_after_a_kill(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_killed_run_resumes_to_the_bits_of_the_undisturbed_one, run_folder_make,
-                                        run_folder_drop),
+        cmocka_unit_test_setup_teardown(test_f01_a_killed_run_resumes_to_the_bits_of_the_undisturbed_one,
+                                        run_folder_make, run_folder_drop),
         cmocka_unit_test_setup_teardown(
             each_method_with_weights_of_their_own_resumes_to_the_bits_of_the_undisturbed_one, run_folder_make,
             run_folder_drop),
-        cmocka_unit_test_setup_teardown(canonical_sums_resume_at_another_rank_count_to_the_same_bits, run_folder_make,
-                                        run_folder_drop),
+        cmocka_unit_test_setup_teardown(test_f17_canonical_sums_resume_at_another_rank_count_to_the_same_bits,
+                                        run_folder_make, run_folder_drop),
         cmocka_unit_test_setup_teardown(a_rule_with_two_states_resumes_at_another_rank_count_to_the_same_bits,
                                         run_folder_make, run_folder_drop),
         cmocka_unit_test_setup_teardown(a_signal_on_one_rank_stops_all_after_the_same_step, run_folder_make,

@@ -133,7 +133,7 @@ static void start_second(void *arg, const tutti_train_event *event)
     if (event->kind == TUTTI_TRAIN_STEP && event->step == 2) play_job(second);
 }
 
-static void a_second_run_in_the_same_folder_is_refused(void **state)
+static void test_f11_a_second_run_in_the_same_folder_is_refused(void **state)
 {
     played_job second = {.text = job_text, .nranks = 1, .dir = *state};
     played_job first = {
@@ -231,7 +231,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_stopped_run_goes_on_to_the_bits_of_the_undisturbed_one, make_dir, drop_dir),
         cmocka_unit_test_setup_teardown(a_run_goes_on_from_the_checkpoint_before_a_torn_one, make_dir, drop_dir),
         cmocka_unit_test_setup_teardown(another_job_in_the_folder_is_refused_and_said_once, make_dir, drop_dir),
-        cmocka_unit_test_setup_teardown(a_second_run_in_the_same_folder_is_refused, make_dir, drop_dir),
+        cmocka_unit_test_setup_teardown(test_f11_a_second_run_in_the_same_folder_is_refused, make_dir, drop_dir),
         cmocka_unit_test_setup_teardown(a_checkpoint_that_cannot_be_written_ends_all_ranks_with_its_words, make_dir,
                                         drop_dir),
         cmocka_unit_test_setup_teardown(metrics_of_a_resumed_run_have_each_step_once, make_dir, drop_dir),

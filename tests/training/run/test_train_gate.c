@@ -120,7 +120,7 @@ static int count_skipped(const char *dir)
     return count_skipped_by(dir, "momentum.safetensors");
 }
 
-static void infinities_on_one_rank_skip_the_step_on_all_ranks(void **state)
+static void test_f31_infinities_on_one_rank_skip_the_step_on_all_ranks(void **state)
 {
     static const char *const precisions[] = {"precision: f16\n", "precision: bf16\nloss_scale: dynamic\n",
                                              "loss_scale: dynamic\n"};
@@ -237,7 +237,7 @@ static void a_resumed_run_goes_on_with_the_scale_to_the_bit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(infinities_on_one_rank_skip_the_step_on_all_ranks, make_dir, drop_dir),
+        cmocka_unit_test_setup_teardown(test_f31_infinities_on_one_rank_skip_the_step_on_all_ranks, make_dir, drop_dir),
         cmocka_unit_test_setup_teardown(skipped_steps_are_no_updates_of_adamw, make_dir, drop_dir),
         cmocka_unit_test_setup_teardown(running_statistics_of_a_skipped_step_are_left_alone, make_dir, drop_dir),
         cmocka_unit_test_setup_teardown(without_a_gate_infinities_spoil_the_weights, make_dir, drop_dir),
