@@ -198,7 +198,7 @@ static void flip_everywhere(fixture *f, const char *path, const char *bytes, siz
     fclose(file);
 }
 
-static void truncation_at_any_byte_falls_back_to_the_one_before(void **state)
+static void test_f15_truncation_at_any_byte_falls_back_to_the_one_before(void **state)
 {
     bool told;
     save(*state, 1, 3);
@@ -208,7 +208,7 @@ static void truncation_at_any_byte_falls_back_to_the_one_before(void **state)
     assert_false(told);
 }
 
-static void a_flipped_bit_in_any_byte_falls_back_to_the_one_before(void **state)
+static void test_f15_a_flipped_bit_in_any_byte_falls_back_to_the_one_before(void **state)
 {
     save(*state, 1, 3);
     save(*state, 2, 3);
@@ -274,7 +274,7 @@ static void forge(const fixture *f, const forgery *g, char path[160])
     free(text);
 }
 
-static void what_is_sealed_is_judged_by_what_is_in_it(void **state)
+static void test_f16_what_is_sealed_is_judged_by_what_is_in_it(void **state)
 {
     static const forgery forgeries[] = {
         {"job.yaml", "a: [", NULL, "step_000000002: job.yaml: line 2: not YAML"},
@@ -327,7 +327,7 @@ static void a_state_that_is_missing_is_named(void **state)
     assert_int_equal(tutti_checkpoint_read(path, &c, &err), TUTTI_OK);
 }
 
-static void a_newer_format_is_named(void **state)
+static void test_f17_a_newer_format_is_named(void **state)
 {
     fixture *f = *state;
     char path[160], seal[64], hash[17], *text;
@@ -347,7 +347,7 @@ static void a_newer_format_is_named(void **state)
     free(text);
 }
 
-static void files_that_are_none_are_bad_data(void **state)
+static void test_f16_files_that_are_none_are_bad_data(void **state)
 {
     static const char *const names[] = {"weights.safetensors", "job.yaml", "MANIFEST.json"};
     fixture *f = *state;
@@ -366,7 +366,29 @@ static void files_that_are_none_are_bad_data(void **state)
     }
 }
 
-static void tensors_of_another_model_are_named(void **state)
+/* A link to the very bytes that the manifest names is refused, too. */
+static void test_f16_a_file_that_is_a_link_or_missing_is_refused(void **state)
+{
+    fixture *f = *state;
+    char path[240], away[240];
+    bool told;
+    tutti_failure err = {0};
+    for (int i = 0; i < 3; i++) {
+        save(f, 1, 2);
+        save(f, 2, 2);
+        snprintf(path, sizeof path, "%s/checkpoints/step_000000002/weights.safetensors", f->dir);
+        snprintf(away, sizeof away, "%s/away%d", f->dir, i);
+        assert_int_equal(rename(path, away), 0);
+        if (i < 2) assert_int_equal(symlink(i ? "/nowhere" : away, path), 0);
+        *strrchr(path, '/') = '\0';
+        assert_int_equal(tutti_checkpoint_verify(path, &err), TUTTI_ERR_DATA);
+        if (!strstr(err.text, i < 2 ? "weights.safetensors: is a link" : "weights.safetensors"))
+            fail_msg("%s", err.text);
+        assert_true(newest_step(f, &told) == 1 && told);
+    }
+}
+
+static void test_f17_tensors_of_another_model_are_named(void **state)
 {
     fixture *f = *state;
     save(f, 1, 1);
@@ -460,13 +482,16 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_was_saved_is_read_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(only_the_newest_are_kept_and_stale_parts_go, set_up, tear_down),
         cmocka_unit_test_setup_teardown(saving_a_step_again_leaves_one_whole_checkpoint, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(truncation_at_any_byte_falls_back_to_the_one_before, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_flipped_bit_in_any_byte_falls_back_to_the_one_before, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_sealed_is_judged_by_what_is_in_it, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_f15_truncation_at_any_byte_falls_back_to_the_one_before, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_f15_a_flipped_bit_in_any_byte_falls_back_to_the_one_before, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_f16_what_is_sealed_is_judged_by_what_is_in_it, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_state_that_is_missing_is_named, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_newer_format_is_named, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(files_that_are_none_are_bad_data, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(tensors_of_another_model_are_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_f16_a_file_that_is_a_link_or_missing_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_f17_a_newer_format_is_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_f16_files_that_are_none_are_bad_data, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_f17_tensors_of_another_model_are_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(numbers_that_are_not_finite_are_named_with_the_last_good_checkpoint, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(data_that_it_was_trained_on_are_read_back, set_up, tear_down),

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,13 +21,22 @@
 
 static const size_t MAX_FILE_BYTES = (size_t)1 << 40;
 
+/* The file behind a link belongs to somebody else, who may change or remove it between this look and the next. */
+static tutti_status refuse_link(const char *file, tutti_failure *err)
+{
+    struct stat info;
+    if (lstat(file, &info) || !S_ISLNK(info.st_mode)) return TUTTI_OK;
+    return tutti_fail(err, TUTTI_ERR_DATA, "%s: is a link: put the file itself into the checkpoint", file);
+}
+
 static tutti_status read_file(const char *path, const tutti_manifest *m, int i, const tutti_headway *headway,
                               char **bytes, tutti_failure *err)
 {
     char *file = tutti_checkpoint_path("%s/%s", path, m->files[i].name);
     size_t nbytes;
     const tutti_file_wish wish = {file, MAX_FILE_BYTES, TUTTI_ERR_DATA, headway};
-    tutti_status st = tutti_file_read_told(&wish, bytes, &nbytes, err);
+    tutti_status st = refuse_link(file, err);
+    if (!st) st = tutti_file_read_told(&wish, bytes, &nbytes, err);
     if (st) {
         free(file);
         return st;
