@@ -7,6 +7,7 @@
  *   CUT_AT=K        what happens at the place K, counted from 1; without it nothing does
  *   CUT_HOW=kill    the process gets SIGKILL; the bytes before the place are in the file
  *   CUT_HOW=full    the write fails as if the disk were full, and so does every later one
+ *   CUT_HOW=eio     the call number K of the kind CUT_CALL=write|fsync|rename|close fails with EIO, and no later one
  *   CUT_PLACES=FILE gets the number of places, as text
  *   CUT_DELAY_MS=T  each sync of a checkpoint takes so much longer, as on a slow disk */
 #include <dlfcn.h>
@@ -21,8 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static _Thread_local bool saves, counts; /* this thread writes a checkpoint; it is that of CUT_STEP */
-static _Thread_local long nplaces;
+static _Thread_local bool saves, counts;   /* this thread writes a checkpoint; it is that of CUT_STEP */
+static _Thread_local long nplaces, ncalls; /* places, and calls of the kind CUT_CALL */
 
 /* dlsym gives an object's address where a function's is wanted. */
 static void *next_of(const char *name)
@@ -56,15 +57,24 @@ static long pass(long n)
     return at > before && at <= nplaces ? at - 1 - before : -1;
 }
 
-static bool is_full(void)
+static bool is_set(const char *name, const char *value)
 {
-    const char *how = getenv("CUT_HOW");
-    return how && !strcmp(how, "full");
+    const char *text = getenv(name);
+    return text && !strcmp(text, value);
 }
 
 static void end_if(bool is_here)
 {
-    if (is_here && !is_full()) kill(getpid(), SIGKILL);
+    if (is_here && is_set("CUT_HOW", "kill")) kill(getpid(), SIGKILL);
+}
+
+/* True if this call fails with EIO, which errno then says. */
+static bool breaks(const char *call)
+{
+    if (!counts || !is_set("CUT_HOW", "eio") || !is_set("CUT_CALL", call) || ++ncalls != number_of("CUT_AT"))
+        return false;
+    errno = EIO;
+    return true;
 }
 
 int mkdir(const char *path, mode_t mode)
@@ -75,7 +85,7 @@ int mkdir(const char *path, mode_t mode)
     if (step && strstr(step, ".tmp")) {
         saves = true;
         counts = getenv("CUT_STEP") && strtol(step + strlen("/checkpoints/step_"), NULL, 10) == number_of("CUT_STEP");
-        nplaces = 0;
+        nplaces = ncalls = 0;
     }
     end_if(pass(1) >= 0);
     return real(path, mode);
@@ -86,11 +96,12 @@ ssize_t write(int fd, const void *bytes, size_t nbytes)
     ssize_t (*real)(int, const void *, size_t);
     *(void **)&real = next_of("write");
     const long before = pass((long)nbytes);
-    if (before >= 0 && !is_full()) {
+    if (before >= 0 && is_set("CUT_HOW", "kill")) {
         if (before) (void)!real(fd, bytes, (size_t)before);
         end_if(true);
     }
-    if (counts && is_full() && number_of("CUT_AT") && nplaces >= number_of("CUT_AT")) {
+    if (breaks("write")) return -1;
+    if (counts && is_set("CUT_HOW", "full") && number_of("CUT_AT") && nplaces >= number_of("CUT_AT")) {
         errno = ENOSPC;
         return -1;
     }
@@ -104,7 +115,7 @@ int fsync(int fd)
     end_if(pass(1) >= 0);
     const long ms = saves ? number_of("CUT_DELAY_MS") : 0;
     nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
-    return real(fd);
+    return breaks("fsync") ? -1 : real(fd);
 }
 
 int rename(const char *from, const char *to)
@@ -112,7 +123,19 @@ int rename(const char *from, const char *to)
     int (*real)(const char *, const char *);
     *(void **)&real = next_of("rename");
     end_if(pass(1) >= 0);
-    return real(from, to);
+    return breaks("rename") ? -1 : real(from, to);
+}
+
+/* Closing a folder loses nothing, so files alone count. The descriptor is gone when close fails. */
+int close(int fd)
+{
+    int (*real)(int);
+    *(void **)&real = next_of("close");
+    struct stat info;
+    const bool fails = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && breaks("close");
+    const int code = real(fd);
+    if (fails) errno = EIO;
+    return fails ? -1 : code;
 }
 
 int unlinkat(int fd, const char *path, int flags)

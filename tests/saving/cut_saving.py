@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Kills a run at places of a checkpoint that is written beside the training (cut_at.c does it), makes the disk full or
-slow, and looks at what is left.
+"""Kills a run at places of a checkpoint that is written beside the training (cut_at.c does it), makes the disk full,
+broken or slow, and looks at what is left.
 
 usage: tests/saving/cut_saving.py TUTTI CUT_AT_LIBRARY [--long]
 
@@ -132,16 +132,31 @@ def check_kills(args, folder):
     return failed, nplaces
 
 
-def check_full(args, folder, nplaces):
-    """A write that fails ends the run with the words of a write that fails, and leaves the older checkpoint."""
-    runs, failed = Runs(args, folder, SMALL, 4000, BEFORE), 0
-    for ranks in (1, 2):
-        name = f"full{ranks}"
-        code, text, _ = runs.run(name, ranks, CUT_STEP=STEP, CUT_AT=nplaces // 2, CUT_HOW="full", CUT_DELAY_MS=SLOW_MS)
-        wanted = f"checkpoint of step {STEP}: "
-        if code != 1 or wanted not in text or "No space left on device" not in text or runs.whole(name) != [BEFORE]:
-            print(f"FAILED: a full disk, {ranks} ranks: exit code {code}, {runs.whole(name)}: {text[-400:]}")
-            failed += 1
+def fails_to_save(runs, name, ranks, error, **cut):
+    """The run ends with 1 and the words of the call that failed, and the older checkpoint stays the newest; the same
+    command then goes on."""
+    code, text, _ = runs.run(name, ranks, CUT_STEP=STEP, CUT_DELAY_MS=SLOW_MS, **cut)
+    wanted = f"checkpoint of step {STEP}: "
+    if code == 1 and wanted in text and error in text and runs.whole(name) == [BEFORE]:
+        return 0
+    print(f"FAILED: {name}: exit code {code}, {runs.whole(name)}: {text[-400:]}")
+    return 1
+
+
+def test_f13_a_full_disk_ends_the_run_and_leaves_the_older_checkpoint(args, folder, nplaces):
+    runs, places = Runs(args, folder, SMALL, 600, BEFORE), [2, nplaces // 3, nplaces // 2, nplaces - 200]
+    return sum(fails_to_save(runs, f"full{k}_{ranks}", ranks, "No space left on device", CUT_AT=k, CUT_HOW="full")
+               for k in (range(2, nplaces - 100, 7) if args.long else places) for ranks in (1, 2)[:1 if args.long else 2])
+
+
+def test_f14_a_failed_call_ends_the_run_and_is_not_tried_again(args, folder):
+    """The later calls would succeed, so a call that is tried again is found: it makes a whole checkpoint."""
+    runs, failed, n = Runs(args, folder, SMALL, 600, BEFORE), 0, 0
+    for call, counts in (("write", (1, 3)), ("fsync", (1, 2, 4)), ("rename", (1, 2)), ("close", (1, 2))):
+        for k in counts:
+            failed += fails_to_save(runs, f"{call}{k}", 1, "Input/output error", CUT_AT=k, CUT_HOW="eio", CUT_CALL=call)
+            n += 1
+    print(f"{n} calls of a checkpoint that fail with EIO: {failed} not as they should")
     return failed
 
 
@@ -174,7 +189,8 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="cut_saving.") as folder:
         failed, nplaces = check_kills(args, folder)
-        failed += check_full(args, folder, nplaces)
+        failed += test_f13_a_full_disk_ends_the_run_and_leaves_the_older_checkpoint(args, folder, nplaces)
+        failed += test_f14_a_failed_call_ends_the_run_and_is_not_tried_again(args, folder)
         failed += check_memory(args, folder)
     return 1 if failed else 0
 
