@@ -110,9 +110,13 @@ void tutti_agent_hang_up(tutti_agent_talk *t)
 
 static void put(tutti_agent_talk *t, const tutti_agent_message *m)
 {
-    if (t->fd < 0) return;
-    /* The other side reads all the time; if its buffer is full, it stands still and counts as lost. */
-    if (send(t->fd, m, sizeof *m, MSG_NOSIGNAL) != (ssize_t)sizeof *m) tutti_agent_hang_up(t);
+    for (size_t sent = 0; sent < sizeof *m && t->fd >= 0;) {
+        const ssize_t n = send(t->fd, (const char *)m + sent, sizeof *m - sent, MSG_NOSIGNAL);
+        if (n > 0)
+            sent += (size_t)n;
+        else if (errno != EINTR) /* the other side reads all the time; with a full buffer it counts as lost */
+            tutti_agent_hang_up(t);
+    }
 }
 
 void tutti_agent_send(const tutti_agents *a, tutti_agent_talk *t, tutti_agent_message *m)

@@ -102,7 +102,7 @@ static void greet(tcp_connection *c)
     socklen_t length = sizeof problem;
     if (getsockopt(c->source.fd, SOL_SOCKET, SO_ERROR, &problem, &length)) problem = errno;
     memcpy(hello.token, w->peers[c->rank].card->token, sizeof hello.token);
-    if (!problem && send(c->source.fd, &hello, sizeof hello, MSG_NOSIGNAL) != sizeof hello) problem = errno;
+    if (!problem && !tutti_tcp_send_hello(c->source.fd, &hello)) problem = errno;
     if (problem || !tutti_tcp_watch(c->w, &c->source, false, false)) {
         give_up(c, strerror(problem ? problem : errno));
         return;

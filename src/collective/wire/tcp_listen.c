@@ -153,7 +153,7 @@ static bool answer(const tcp_wire *w, int fd, const tcp_hello *h, const tcp_peer
                          .connection = h->connection,
                          .nconnections = h->nconnections};
     if (p) memcpy(welcome.token, p->card->token, sizeof welcome.token);
-    return send(fd, &welcome, sizeof welcome, MSG_NOSIGNAL) == sizeof welcome;
+    return tutti_tcp_send_hello(fd, &welcome);
 }
 
 static void judge(tcp_wire *w, tcp_caller *caller)
