@@ -57,6 +57,18 @@ static void a_nested_groups_memory_counts(void **state)
     end(&m);
 }
 
+static void test_f09_kills_for_want_of_memory_are_counted(void **state)
+{
+    (void)state;
+    const machine two = machine_of("0::/run.scope\n"), one = machine_of("4:memory:/run\n0::/\n");
+    assert_int_equal(tutti_memory_kills(two.root), 0);
+    put(&two, "sys/fs/cgroup/run.scope/memory.events", "low 0\noom 9\noom_kill 2\noom_group_kill 7\n");
+    assert_int_equal(tutti_memory_kills(two.root), 2);
+    put(&one, "sys/fs/cgroup/memory/run/memory.oom_control", "oom_kill_disable 5\nunder_oom 0\noom_kill 3\n");
+    assert_int_equal(tutti_memory_kills(one.root), 3);
+    end(&two), end(&one);
+}
+
 static void version_1_has_files_of_its_own(void **state)
 {
     (void)state;
@@ -134,6 +146,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_nested_groups_memory_counts),
+        cmocka_unit_test(test_f09_kills_for_want_of_memory_are_counted),
         cmocka_unit_test(version_1_has_files_of_its_own),
         cmocka_unit_test(the_tightest_quota_of_time_holds),
         cmocka_unit_test(what_is_missing_or_strange_limits_nothing),

@@ -77,6 +77,19 @@ int64_t tutti_memory_left_of_groups(const char *root)
     return left;
 }
 
+int64_t tutti_memory_kills(const char *root)
+{
+    static const char *const files[3] = {[1] = "memory.oom_control", [2] = "memory.events"};
+    int64_t kills = 0;
+    tutti_control_walk walk;
+    tutti_control_walk_begin(&walk, root, "memory");
+    while (tutti_control_walk_next(&walk)) {
+        const int64_t n = number_in(walk.folder, files[walk.version], "oom_kill ");
+        kills += n > 0 ? n : 0;
+    }
+    return kills;
+}
+
 static int64_t left_of_addresses(void)
 {
     struct rlimit limit;

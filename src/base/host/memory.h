@@ -13,8 +13,11 @@
 int64_t tutti_memory_left(void);
 int64_t tutti_memory_left_of_groups(const char *root); /* returns what the control groups alone leave; root: see
                                                         * control_group.h */
-/* Returns TUTTI_ERR_FAILED, with both numbers in its words, if `nbytes` is more than the memory left. what: names the
- * data, "the rows"; remedy: "use more ranks". A few MB are never refused. */
+/* Returns how many processes of the control groups around this one the kernel has killed because memory had run out; 0
+ * if it does not say. root: as above. */
+int64_t tutti_memory_kills(const char *root);
+/* TUTTI_ERR_FAILED, with both numbers, if `nbytes` is more than what is left. what: "the rows"; remedy: "use more
+ * ranks". A few MB are never refused. */
 tutti_status tutti_memory_check(int64_t nbytes, const char *what, const char *remedy, tutti_failure *err);
 
 #endif

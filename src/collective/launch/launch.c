@@ -20,6 +20,7 @@
 
 #include "../../base/arena.h"
 #include "../../base/clock.h"
+#include "../../base/host/memory.h"
 #include "../../base/text/strbuf.h"
 #include "open_files.h"
 
@@ -275,11 +276,21 @@ static int find_cause(const tutti_launcher *l)
     return cause;
 }
 
+void tutti_launch_words(const tutti_launcher *l, int rank, char words[TUTTI_LAUNCH_WORDS])
+{
+    static const char why[] = "; memory had run out, and the kernel killed a process of this control group";
+    const tutti_process *p = &l->ranks[rank];
+    tutti_process_words(p, words);
+    const size_t n = strlen(words);
+    if (p->signal == SIGKILL && tutti_memory_kills("") > l->kills)
+        snprintf(words + n, TUTTI_LAUNCH_WORDS - n, "%s", why);
+}
+
 static void describe_end(const tutti_launcher *l, int rank, tutti_strbuf *out)
 {
     const tutti_process *p = &l->ranks[rank];
-    char words[TUTTI_PROCESS_WORDS];
-    tutti_process_words(p, words);
+    char words[TUTTI_LAUNCH_WORDS];
+    tutti_launch_words(l, rank, words);
     tutti_strbuf_printf(out, "rank %d (pid %d) %s", l->base + rank, (int)p->pid,
                         l->ends[rank].killed ? "was still running and has been killed" : words);
     if (!l->ends[rank].killed && p->code == (int)tutti_process_status(p))
@@ -341,6 +352,7 @@ tutti_status tutti_launch(const tutti_launch_options *options, char *const *argv
                         .nranks = options->nranks,
                         .world = options->nranks,
                         .address = "127.0.0.1",
+                        .kills = tutti_memory_kills(""),
                         .listener = -1,
                         .from_zero = {-1, -1}};
     if (options->nranks < 1) return tutti_fail(err, TUTTI_ERR_USAGE, "launch: %d ranks", options->nranks);

@@ -131,7 +131,7 @@ bool tutti_epochs_bear(tutti_launcher *l, int rank)
 {
     tutti_launch_epochs *e = &l->epochs;
     const tutti_process *p = &l->ranks[rank];
-    char how[TUTTI_PROCESS_WORDS], words[TUTTI_PROCESS_WORDS + 120];
+    char how[TUTTI_LAUNCH_WORDS], words[TUTTI_LAUNCH_WORDS + 120];
     if (!e->link || l->interrupts > 1 || (e->given_up && !is_done(l))) return false;
     if (p->code == 0) return false; /* if the epoch breaks later, the rank is started again */
     if (is_done(l)) {               /* rank 0 has finished: the others need not join again */
@@ -143,7 +143,7 @@ bool tutti_epochs_bear(tutti_launcher *l, int rank)
         return true;
     }
     if (e->saving && p->code == 128 + SIGUSR1) return true; /* the rank has saved and ended, as the order SAVE asks */
-    tutti_process_words(p, how);
+    tutti_launch_words(l, rank, how);
     if (!is_lost(l, p)) {
         e->own_code = e->own_code ? e->own_code : p->code;
         tutti_epochs_give_up(l);

@@ -59,6 +59,7 @@ typedef struct {
     int interrupts;
     unsigned sent;  /* a bit for each signal that was passed on */
     double kill_at; /* time at which running ranks are killed; 0 = none is set */
+    int64_t kills;  /* what tutti_memory_kills returned before the first rank was started */
     tutti_launch_epochs epochs;
 } tutti_launcher;
 
@@ -67,6 +68,9 @@ tutti_status tutti_launch_start_rank(tutti_launcher *l, int rank, tutti_failure 
 void tutti_launch_send_all(tutti_launcher *l, int signal);
 /* Sets l->bears if rank 0 is here and has said that it goes on without the others. */
 void tutti_launch_hear_zero(tutti_launcher *l);
+/* Writes how a rank of this host has ended, and whether memory had run out. */
+enum { TUTTI_LAUNCH_WORDS = TUTTI_PROCESS_WORDS + 120 };
+void tutti_launch_words(const tutti_launcher *l, int rank, char words[TUTTI_LAUNCH_WORDS]);
 
 /* ---- launch_epochs.c; without replacements these do nothing ---- */
 
