@@ -69,3 +69,17 @@ void tutti_cost_table(const double seconds[TUTTI_NCOSTS], int nranks, tutti_strb
     tutti_strbuf_printf(out, "  %-24s %9.3f s\n", "in all", total);
     if (absent) tutti_strbuf_puts(out, "  -: not in this run: docs/metrics.md says why\n");
 }
+
+void tutti_cost_add_words(const tutti_cost_more *more, const double seconds[TUTTI_NCOSTS], int nranks,
+                          tutti_strbuf *out)
+{
+    static const double LONGER = 1.5, LEAST_S = 0.1;
+    const double all = seconds[TUTTI_COST_COMPUTE] * nranks;
+    const double others = nranks > 1 ? (all - more->slowest_s) / (nranks - 1) : 0;
+    if (nranks > 1 && more->slowest_s > LONGER * others && more->slowest_s > others + LEAST_S)
+        tutti_strbuf_printf(out, "  rank %d computed for %.3g s, the other ranks for %.3g s in the mean\n",
+                            more->slowest, more->slowest_s, others);
+    if (more->served > 0)
+        tutti_strbuf_printf(out, "  rank 0 was at the centre for workers of other hosts for %.3g s, in their rows\n",
+                            more->served);
+}

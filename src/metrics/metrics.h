@@ -73,6 +73,18 @@ int64_t tutti_cost_charge(tutti_cost *c, tutti_cost_part part);
  * took no time. */
 void tutti_cost_table(const double seconds[TUTTI_NCOSTS], int nranks, tutti_strbuf *out);
 
+/* What rank 0 knows of the costs besides their means. */
+typedef struct {
+    double served;    /* seconds that it spent for workers of other hosts, in sum */
+    int slowest;      /* the rank whose passes took longest */
+    double slowest_s; /* ... and their seconds */
+} tutti_cost_more;
+
+/* Appends sentences below the table. The slowest rank is named if its passes took half as long again as those of the
+ * other ranks in the mean, and 0.1 s longer. */
+void tutti_cost_add_words(const tutti_cost_more *more, const double seconds[TUTTI_NCOSTS], int nranks,
+                          tutti_strbuf *out);
+
 /* The lines of a run's metrics.jsonl (docs/metrics.md). Threads: owner. */
 
 typedef struct {

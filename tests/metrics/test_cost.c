@@ -57,12 +57,26 @@ static void shares_are_of_the_whole_and_absent_parts_are_dashes(void **state)
     tutti_strbuf_release(&table);
 }
 
+static void test_f37_a_rank_that_computes_much_longer_is_named(void **state)
+{
+    (void)state;
+    const double seconds[TUTTI_NCOSTS] = {[TUTTI_COST_COMPUTE] = 2};
+    tutti_strbuf words = {0};
+    tutti_cost_add_words(&(tutti_cost_more){.slowest = 2, .slowest_s = 4}, seconds, 3, &words);
+    assert_string_equal(words.text, "  rank 2 computed for 4 s, the other ranks for 1 s in the mean\n");
+    tutti_strbuf_release(&words);
+    tutti_cost_add_words(&(tutti_cost_more){.slowest = 2, .slowest_s = 2.5}, seconds, 3, &words);
+    tutti_cost_add_words(&(tutti_cost_more){.slowest_s = 2}, seconds, 1, &words);
+    assert_int_equal(words.length, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_parts_sum_to_the_time_between_the_first_and_the_last_look),
         cmocka_unit_test(a_stretch_is_charged_to_the_part_that_ends_it),
         cmocka_unit_test(shares_are_of_the_whole_and_absent_parts_are_dashes),
+        cmocka_unit_test(test_f37_a_rank_that_computes_much_longer_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

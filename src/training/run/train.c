@@ -302,10 +302,10 @@ static double charge_served(const tutti_trainer *t, int rank, int64_t ns[TUTTI_N
     return seconds;
 }
 
-/* Exchanges the ranks' results at the end. cost: mean seconds over all remaining ranks; *served: the sum of the seconds
- * that rank 0 spent for workers of other hosts. */
+/* Exchanges the ranks' results at the end. cost: mean seconds over all remaining ranks; more: the rank that computed
+ * longest, and the sum of the seconds that rank 0 spent for workers of other hosts. */
 static tutti_status exchange_last_words(tutti_trainer *t, tutti_train_result *result, double cost[TUTTI_NCOSTS],
-                                        double *served, tutti_failure *err)
+                                        tutti_cost_more *more, tutti_failure *err)
 {
     tutti_stepping *s = &t->stepping;
     last_words mine = {.signal = s->my_signal, .replaced = s->replaced},
@@ -316,7 +316,9 @@ static tutti_status exchange_last_words(tutti_trainer *t, tutti_train_result *re
     for (int r = 0; r < s->nranks && !st; r++) {
         if (!result->stop_signal && s->asked_to_stop) result->stop_signal = (int)all[r].signal;
         tutti_replaced_add(&result->replaced, all[r].replaced.n, all[r].replaced.first);
-        *served += charge_served(t, r, all[r].cost_ns);
+        more->served += charge_served(t, r, all[r].cost_ns);
+        const double computed = 1e-9 * (double)all[r].cost_ns[TUTTI_COST_COMPUTE];
+        if (computed > more->slowest_s) more->slowest = r, more->slowest_s = computed;
         for (int p = 0; p < TUTTI_NCOSTS; p++)
             cost[p] += 1e-9 * (double)all[r].cost_ns[p] / tutti_group_nliving(t->group);
     }
@@ -336,16 +338,17 @@ static uint64_t hash_weights(const tutti_stepping *s)
 
 static tutti_status finish(tutti_trainer *t, tutti_train_result *r, tutti_failure *err)
 {
-    double cost[TUTTI_NCOSTS] = {0}, served = 0;
+    double cost[TUTTI_NCOSTS] = {0};
+    tutti_cost_more more = {0};
     tutti_stepping *s = &t->stepping;
     tutti_telling *telling = &t->telling;
     tutti_status st = tutti_step_play_between(s, TUTTI_EACH_TEST, err);
     if (!st && r->was_done && t->evaluator) st = evaluate(t, false, err);
     /* This call waits for all ranks, so no rank leaves before rank 0 has saved. */
-    if (!st) st = exchange_last_words(t, r, cost, &served, err);
+    if (!st) st = exchange_last_words(t, r, cost, &more, err);
     if (!st) st = tutti_async_report(&t->async, s, telling, err);
     if (!st) tutti_lost_sum_up(&t->async, telling);
-    if (!st && !r->was_done) st = tutti_report_cost(telling, cost, served, err);
+    if (!st && !r->was_done) st = tutti_report_cost(telling, cost, &more, err);
     if (st) return st;
     r->step = s->step;
     r->loss = s->last_loss;

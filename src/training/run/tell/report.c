@@ -451,7 +451,7 @@ tutti_status tutti_report_lost(const tutti_telling *t, int rank, int64_t played,
     return put(t, "lost", line, sizeof line / sizeof *line, err);
 }
 
-tutti_status tutti_report_cost(const tutti_telling *t, const double seconds[TUTTI_NCOSTS], double served,
+tutti_status tutti_report_cost(const tutti_telling *t, const double seconds[TUTTI_NCOSTS], const tutti_cost_more *more,
                                tutti_failure *err)
 {
     const int nranks = tutti_group_nliving(t->run->group);
@@ -461,10 +461,11 @@ tutti_status tutti_report_cost(const tutti_telling *t, const double seconds[TUTT
     for (int p = 0; p < TUTTI_NCOSTS; p++) line[2 + p] = TUTTI_METRIC_REAL(tutti_cost_key(p), seconds[p]);
     int n = 2 + TUTTI_NCOSTS;
     tutti_cost_table(seconds, nranks, &table);
-    if (served > 0) {
-        line[n++] = TUTTI_METRIC_REAL("served", served);
-        tutti_strbuf_printf(&table, "  rank 0 was at the centre for workers of other hosts for %.3g s, in their rows\n",
-                            served);
+    tutti_cost_add_words(more, seconds, nranks, &table);
+    if (more->served > 0) line[n++] = TUTTI_METRIC_REAL("served", more->served);
+    if (nranks > 1) {
+        line[n++] = TUTTI_METRIC_INT("slowest", more->slowest);
+        line[n++] = TUTTI_METRIC_REAL("slowest_compute", more->slowest_s);
     }
     tell(t, (tutti_train_event){.kind = TUTTI_TRAIN_COST, .text = table.text});
     tutti_strbuf_release(&table);

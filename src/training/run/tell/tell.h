@@ -77,9 +77,8 @@ void tutti_report_saved(const tutti_telling *t, int64_t step); /* reports that t
  * thread has nothing more to do. Returns the failure to write it. Call it before the checkpoints are listed. */
 tutti_status tutti_report_written(const tutti_telling *t, bool waits, tutti_failure *err);
 void tutti_report_traced(const tutti_telling *t, int64_t first, int64_t last);
-/* Reports how long each part of the run took, as mean over all ranks. served: seconds that rank 0 spent for workers of
- * other hosts, in sum. */
-tutti_status tutti_report_cost(const tutti_telling *t, const double seconds[TUTTI_NCOSTS], double served,
+/* Reports how long each part of the run took, as mean over all ranks, and what rank 0 knows besides. */
+tutti_status tutti_report_cost(const tutti_telling *t, const double seconds[TUTTI_NCOSTS], const tutti_cost_more *more,
                                tutti_failure *err);
 /* Reports the end of the run. nlost: number of ranks that were lost. */
 tutti_status tutti_report_end(const tutti_telling *t, const tutti_train_result *r, int nlost, tutti_failure *err);
