@@ -78,6 +78,10 @@ def who_is_lost_is_named(hosts, ranks_a_host, cut):
     print("ok: a rank whose host vanishes is named within 5 s" if cut else "ok: a killed rank is named within 5 s")
 
 
+def test_f22_a_host_that_vanishes_is_named(hosts, ranks_a_host):
+    who_is_lost_is_named(hosts, ranks_a_host, True)
+
+
 def a_frozen_rank_is_named_by_the_notice(hosts, ranks_a_host):
     victim = hosts.nhosts * ranks_a_host - 1
     ranks = hosts.start(ranks_a_host, [TESTER, "notice"], {"TEST_PIPE": "1", "TEST_VICTIM": str(victim)})
@@ -314,7 +318,7 @@ def main():
         visits_have_the_bits_of_one_host(hosts, 2, "ucx")
         if os.environ.get("TUTTI_LONG"):
             a_frozen_rank_is_named_by_the_notice(hosts, 2)
-        who_is_lost_is_named(hosts, 2, True)
+        test_f22_a_host_that_vanishes_is_named(hosts, 2)
     with lab.Lab(4, rate="2gbit") as hosts:
         sums_are_exact_and_the_wires_carried_them(hosts, 1, "tcp", ALGORITHMS)
         sums_are_exact_and_the_wires_carried_them(hosts, 1, "ucx", ALGORITHMS[:1])
