@@ -194,6 +194,31 @@ static void long_vectors_go_in_pieces(void **state)
     }
 }
 
+/* Bytes, because they are the smallest elements; each rank needs 2 GiB. */
+static const char *many_body(tutti_comm *comm, void *arg)
+{
+    const int64_t n = ((int64_t)1 << 31) + 1, at[] = {0, 1, n / 2, n - 2, n - 1};
+    tutti_failure err = {0};
+    const bool sends = tutti_comm_rank(comm) == 1;
+    uint8_t *bytes = malloc((size_t)n);
+    (void)arg;
+    EXPECT(bytes);
+    memset(bytes, sends ? 7 : 0, (size_t)n);
+    for (int i = 0; sends && i < 5; i++) bytes[at[i]] = (uint8_t)(i + 20);
+    EXPECT(!tutti_comm_broadcast(comm, bytes, n, TUTTI_U8, 1, &err));
+    for (int i = 0; i < 5; i++) EXPECT(bytes[at[i]] == i + 20);
+    EXPECT(bytes[n - 3] == 7 && bytes[n / 3] == 7);
+    free(bytes);
+    return NULL;
+}
+
+static void test_f33_more_elements_than_fit_into_31_bits_arrive(void **state)
+{
+    (void)state;
+    if (!getenv("TUTTI_LONG")) skip();
+    run_comms(2, 300, many_body, NULL);
+}
+
 /* avg divides at the end, argmax has larger elements: on plain memory that is read where it lies, on staged and on
  * mapped. */
 static const char *operations_body(tutti_comm *comm, void *arg)
@@ -444,6 +469,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_collective_gives_the_right_elements),
         cmocka_unit_test(test_f33_ranks_may_have_different_counts),
+        cmocka_unit_test(test_f33_more_elements_than_fit_into_31_bits_arrive),
         cmocka_unit_test(long_vectors_go_in_pieces),
         cmocka_unit_test(operations_are_the_same_on_every_path),
         cmocka_unit_test(requests_in_flight_may_be_waited_for_in_any_order),

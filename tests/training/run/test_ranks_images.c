@@ -68,12 +68,40 @@ static void test_f39_an_unreadable_file_ends_all_ranks_and_is_named(void **state
     }
 }
 
+/* One picture is cut short and one is taken away while others are read; files are read again in each epoch. */
+static void test_f39_files_that_shrink_while_they_are_read_are_named(void **state)
+{
+    const run_folder *f = *state;
+    char path[160], words[512], out[160], top[160], picture[200];
+    snprintf(top, sizeof top, "%s/set", f->dir);
+    assert_int_equal(mkdir(top, 0700), 0);
+    data_images_put(top, 12);
+    run_file(f, "tiny.yaml", model, path);
+    run_file(f, "job.yaml", job, path);
+    for (int i = 0; i < 2; i++) {
+        snprintf(out, sizeof out, "%s/out%d", f->dir, i);
+        snprintf(words, sizeof words, "train %s --out %s --ranks 2 --set data.on_bad_sample=fail --set steps=1000000",
+                 path, out);
+        const spawned_run r = run_start(f, "shrinks", words);
+        assert_true(run_until_step(&r, out, 10));
+        snprintf(picture, sizeof picture, "%s/train/b/%d.png", top, 4 + i);
+        assert_int_equal(i ? unlink(picture) : truncate(picture, 40), 0);
+        const int rc = run_wait(&r);
+        char *log = run_log(&r);
+        if (rc != TUTTI_ERR_DATA || !strstr(log, strstr(picture, "train/b/"))) fail_msg("exit %d: %s", rc, log);
+        free(log);
+        if (!i) assert_int_equal(unlink(picture), 0); /* the next run finds good pictures alone */
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(crops_and_replacements_are_the_same_on_any_ranks_and_threads, run_folder_make,
                                         run_folder_drop),
         cmocka_unit_test_setup_teardown(test_f39_an_unreadable_file_ends_all_ranks_and_is_named, run_folder_make,
+                                        run_folder_drop),
+        cmocka_unit_test_setup_teardown(test_f39_files_that_shrink_while_they_are_read_are_named, run_folder_make,
                                         run_folder_drop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
