@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the documents: links and paths lead somewhere, "`function` in `file`" is there, no page is longer than its
-limit. With the program it also checks that docs/commands.md and docs/keys.md are what --help says, and that commands in
-documents exist with their verbs and flags.
+"""Checks the documents: links and paths lead somewhere, "`function` in `file`" is there, the tests of faults are there,
+no page is longer than its limit. With the program it also checks that docs/commands.md and docs/keys.md are what --help
+says, and that commands in documents exist with their verbs and flags.
 
 usage: tools/check_docs.py [ROOT] [--program FILE [--write]]
 --write: makes docs/commands.md and docs/keys.md anew.
@@ -46,7 +46,8 @@ ALL_DOCS = 40000  # the most words of all pages under docs/ together, without ge
 # tool copies them from files (with_files).
 PROSE_ALONE = ("docs/howto/*.md", "docs/lessons/*.md", "docs/slurm.md", "docs/values.md")
 DOCUMENTS = ("*.md", "docs/*.md", "docs/*/*.md", "bench/RESULTS.md", "bench/*/NOTES.md", "bench/*/notes/*.md",
-             "papers/*/NOTES.md", "tests/*/NOTES.md")
+             "tests/*/NOTES.md")
+FAULTS, NFAULTS = "docs/faults.md", 40  # the page of faults, and the last number
 ELSEWHERE = ("src/graph/topo.cc", "bench/lab")  # what documents name that is not here
 
 
@@ -94,6 +95,24 @@ def check_functions(root, name, text, findings):
         place = os.path.join(root, path)
         if os.path.isfile(place) and not re.search(rf"^[a-z][^;{{}}]*\b{function}\([^;{{}}]*\)\n?{{", read(place), re.M):
             findings.append(f"{name}: '{function}' is not defined in {path}")
+
+
+def check_faults(root, name, text, findings):
+    """Rows of the page of faults: `FILE:TEST` is a test of that file, with the number of its row, and no number is
+    missing."""
+    paths = {os.path.basename(path): path for path in glob.glob(os.path.join(root, "tests/**/test_*"), recursive=True)}
+    paths.update((os.path.basename(path), path) for path in glob.glob(os.path.join(root, "tests/*/*.py")))
+    known = set()
+    for row in re.findall(r"^F\d\d .*", text, re.M):
+        numbers = re.findall(r"\bF(\d\d)", row.partition("|")[0])
+        known.update(map(int, numbers))
+        for file, test in re.findall(r"`([\w.]+):(\w+)`", row):
+            number = test[len("test_f"):len("test_f00")]
+            if test.count("_") < 3 or number not in numbers:
+                findings.append(f"{name}: {test} is not a test of F{numbers[0]}")
+            elif file not in paths or len(re.findall(rf"\b{test}\b", read(paths[file]))) < 1 + file.endswith(".c"):
+                findings.append(f"{name}: {file} has no test {test}")
+    findings += [f"{name}: F{number:02} is missing" for number in range(1, NFAULTS + 1) if number not in known]
 
 
 def help_of(program, words):
@@ -191,6 +210,8 @@ def main():
         name, text = os.path.relpath(path, root), read(path)
         check_places(root, name, text, findings)
         check_functions(root, name, text, findings)
+        if name == FAULTS:
+            check_faults(root, name, text, findings)
         if path not in (commands, keys) and found:
             check_commands(name, text, found, findings)
     names = {os.path.relpath(path, root): path for path in documents}

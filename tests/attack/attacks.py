@@ -5,7 +5,7 @@ help.
 
 usage: tests/attack/attacks.py BUILD [--list] [-k WORDS] [--sanitized]     BUILD has tutti and tests/attack_ranks; exit
 0: all ended as they should Each prints its kind, what was tried, and how it ended: exit code and first words. Never
-expected: a signal, a hang, code 0 for what means nothing, or no words. docs/attacks.md has the
+expected: a signal, a hang, code 0 for what means nothing, or no words. docs/faults.md has the
 counts, tests/attack/NOTES.md what was mended.
 """
 import collections

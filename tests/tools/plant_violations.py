@@ -57,6 +57,7 @@ OPENED = [
     ("<oneapi/dnnl/*>: kernel", "<oneapi/dnnl/*>: kernel\n<omp.h>: kernel",
      "<omp.h> is also for kernel, which does not"),
 ]
+FAULTS = "".join(f"F{n:02} a||b\n" for n in range(1, 41))  # a page of faults without tests
 # (checker, file, its text, words of the finding)
 PLANTED = [
     ("check_layers.py", "src/base/up.c", '#include "../kernel/kernel.h"\n', "base may not include kernel"),
@@ -101,6 +102,9 @@ PLANTED = [
     ("check_docs.py", "docs/commands.md", "", "docs/commands.md is old"),
     ("check_docs.py", "docs/keys.md", "", "docs/keys.md is old"),
     ("check_docs.py", "bench/idx/NOTES.md", "[there](gone.md)\n", "link to gone.md: no such file"),
+    ("check_docs.py", "docs/faults.md", FAULTS + "F02 b|`test_idx.c:test_f02_it_is_so`|\n", "no test test_f02_it_is_so"),
+    ("check_docs.py", "docs/faults.md", FAULTS + "F02 b|`test_idx.c:test_f01_it_is_so`|\n", "is not a test of F02"),
+    ("check_docs.py", "docs/faults.md", FAULTS.replace("F07", "F08"), "F07 is missing"),
 ]
 # A program for check_docs.py, and what it takes from it.
 PROGRAM = """#!/bin/sh
