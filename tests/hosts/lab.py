@@ -18,6 +18,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 SKIP = 77
@@ -77,7 +78,8 @@ class Lab:
         self.port = 29500
 
     def __enter__(self):
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        if threading.current_thread() is threading.main_thread():  # others may set no handler
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         try:
             call("ip", "netns", "add", self.switch)
             call("ip", "-n", self.switch, "link", "add", "br0", "type", "bridge")
@@ -171,3 +173,15 @@ class Lab:
     def cut(self, host, second=False):
         """The cable of a host is pulled, that of the second network or of the first one."""
         call("ip", "-n", self.switch, "link", "set", f"{'q' if second else 'p'}{host}", "down")
+
+    def mend(self, host):
+        """The cable that was pulled is put back."""
+        call("ip", "-n", self.switch, "link", "set", f"p{host}", "up")
+
+    def part(self, *sides):
+        """Gives each side of the first network a switch of its own."""
+        for k, side in enumerate(sides):
+            call("ip", "-n", self.switch, "link", "add", f"side{k}", "type", "bridge")
+            call("ip", "-n", self.switch, "link", "set", f"side{k}", "up")
+            for host in side:
+                call("ip", "-n", self.switch, "link", "set", f"p{host}", "master", f"side{k}")
