@@ -203,7 +203,7 @@ static tutti_status read_numbers(const tutti_flags *f, const tutti_group_config 
     return TUTTI_OK;
 }
 
-int tutti_train_agent(const tutti_flags *f, const tutti_group_config *config, char **argv)
+int tutti_train_agent(const tutti_flags *f, tutti_group_config *config, char **argv)
 {
     tutti_failure err = {0};
     tutti_train_ranks ranks;
@@ -228,6 +228,8 @@ int tutti_train_agent(const tutti_flags *f, const tutti_group_config *config, ch
         free(text);
         o.deadline_s = config->has_deadline ? config->deadline_s : job->exchange.deadline_s;
         snprintf(m.lock, sizeof m.lock, "%.4000s/leader", dir);
+        /* Slurm's PMIx ends all when a process is lost that has not taken its leave. */
+        tutti_group_config_end(config, TUTTI_OK, "");
         code = launch(f, job, &o, argv);
         free(c.known);
     }
