@@ -169,6 +169,35 @@ def the_last_step_is_done_while_the_leader_dies(bench, folder):
     return the_last_step_is_done_while_a_host_dies(bench, folder, 0)
 
 
+def stand_still(run, pids):
+    """Stops processes until the others have gone on without them."""
+    last = run.epochs()[-1][0]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    epoch = run.wait_for(lambda: [e for e, _, _ in run.epochs() if e > last], "next group epoch")[0]
+    run.wait_for_plays(epoch)
+    for pid in pids:
+        os.kill(pid, signal.SIGCONT)
+
+
+def the_second_host_stands_still(bench, folder):
+    run = begun(bench, folder, deadline_s=2)
+    agent = run.agents[1]
+    stand_still(run, [agent.process.pid, *agent.ranks().values()])
+    said = run.finish(lost=[agent])
+    run.says("is silent: it counts as lost")
+    run.says("another agent holds the lock of the run's folder: this side ends|another side of the network has gone on")
+    return said
+
+
+def the_leading_agent_stands_still(bench, folder):
+    run = begun(bench, folder, ranks="1:3", per_host=1, nhosts=3, deadline_s=2)
+    stand_still(run, [run.agents[0].process.pid])
+    said = run.finish(lost=run.agents[:1])
+    run.says("1 of the 3 hosts of the last group are on this side, less than half: this side ends")
+    return said
+
+
 def a_spare_host_takes_the_place(bench, folder):
     run = begun(bench, folder, ranks="4", nhosts=3)
     victim = next(a for a in run.agents[1:] if a.ranks())
@@ -371,6 +400,7 @@ LONG = [*(c for c in SHORT if c not in SIGNALS), rank_zero_lost, a_rank_on_each_
         a_rank_lost_during_recovery, four_hosts_lose_one_and_get_it_back, the_leader_killed, the_leader_killed_while_ranks_recover,
         the_leader_killed_when_the_next_epoch_was_formed, the_leader_killed_during_a_checkpoint,
         two_leaders_lost_after_each_other, a_fixed_number_waits_for_a_host, a_fixed_number_waits_in_vain,
+        the_second_host_stands_still, the_leading_agent_stands_still,
         the_last_step_is_done_while_a_host_dies, the_last_step_is_done_while_the_leader_dies,
         *SIGNALS, a_signal_while_ranks_recover, a_signal_while_the_group_grows,
         a_second_signal_of_the_group_that_grows, a_signal_while_the_first_agent_waits,
