@@ -397,15 +397,14 @@ SIGNALS = [signal_case(n, host) for n in (signal.SIGTERM, signal.SIGUSR1) for ho
 SHORT = [a_rank_of_the_second_host_lost, the_second_agent_killed, the_leader_killed_and_its_host_comes_back,
          SIGNALS[1], agents_that_do_not_belong_here]
 LONG = [*(c for c in SHORT if c not in SIGNALS), rank_zero_lost, a_rank_on_each_host_lost_at_once,
-        a_rank_lost_during_recovery, four_hosts_lose_one_and_get_it_back, the_leader_killed, the_leader_killed_while_ranks_recover,
-        the_leader_killed_when_the_next_epoch_was_formed, the_leader_killed_during_a_checkpoint,
-        two_leaders_lost_after_each_other, a_fixed_number_waits_for_a_host, a_fixed_number_waits_in_vain,
-        the_second_host_stands_still, the_leading_agent_stands_still,
-        the_last_step_is_done_while_a_host_dies, the_last_step_is_done_while_the_leader_dies,
-        *SIGNALS, a_signal_while_ranks_recover, a_signal_while_the_group_grows,
-        a_second_signal_of_the_group_that_grows, a_signal_while_the_first_agent_waits,
-        a_signal_while_another_agent_waits, a_spare_host_takes_the_place, a_spare_host_lost, data_that_one_host_lacks, nobody_listens, bytes_that_no_agent_sends,
-        *METHODS]
+        a_rank_lost_during_recovery, four_hosts_lose_one_and_get_it_back, the_leader_killed,
+        the_leader_killed_while_ranks_recover, the_leader_killed_when_the_next_epoch_was_formed,
+        the_leader_killed_during_a_checkpoint, two_leaders_lost_after_each_other, a_fixed_number_waits_for_a_host,
+        a_fixed_number_waits_in_vain, the_second_host_stands_still, the_leading_agent_stands_still,
+        the_last_step_is_done_while_a_host_dies, the_last_step_is_done_while_the_leader_dies, *SIGNALS,
+        a_signal_while_ranks_recover, a_signal_while_the_group_grows, a_second_signal_of_the_group_that_grows,
+        a_signal_while_the_first_agent_waits, a_signal_while_another_agent_waits, a_spare_host_takes_the_place,
+        a_spare_host_lost, data_that_one_host_lacks, nobody_listens, bytes_that_no_agent_sends, *METHODS]
 
 
 def main():
