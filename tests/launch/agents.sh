@@ -70,13 +70,16 @@ play() {
     [ -z "$(pgrep -f "^$tutti train $dir/job.yaml")" ] || complain "processes are left: $*"
 }
 
+case $launcher in
+mpirun) command -v mpirun.openmpi >/dev/null || { echo "skipped: no mpirun.openmpi (./dev setup --test)"; exit 77; } ;;
+torchrun) [ -x "$torchrun" ] || { echo "skipped: no PyTorch (./dev setup --peers)"; exit 77; } ;;
+esac
 "$tutti" train "$dir/job.yaml" --ranks 4 --quiet --out "$dir/plain" >"$dir/log" 2>&1 || complain "no result to compare with"
 hash=$(awk '/^weights/ {print $2}' "$dir/log")
 if [ "$(id -u)" = 0 ]; then as_root="--allow-run-as-root"; else as_root=""; fi
 
 case $launcher in
 mpirun)
-    command -v mpirun.openmpi >/dev/null || { echo "skipped: no mpirun.openmpi (./dev setup --test)"; exit 77; }
     for victim in none 1 0; do
         play $victim OMPI_COMM_WORLD_RANK mpirun.openmpi $as_root --enable-recovery --oversubscribe --bind-to none -n 2
     done
@@ -91,7 +94,6 @@ slurm)
     done
     ;;
 torchrun)
-    [ -x "$torchrun" ] || { echo "skipped: no PyTorch (./dev setup --peers)"; exit 77; }
     play none RANK "$torchrun" --nproc-per-node 2 --master-port "$(slurm_ports 1)" --no-python
     ;;
 *) complain "unknown launcher $launcher" ;;
