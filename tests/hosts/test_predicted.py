@@ -6,11 +6,10 @@ figures of other exchanges.
 usage: tests/hosts/test_predicted.py BUILD      exit 77: skipped, says why
 
 Links bind in all cases, and kernels only wait, so that a busy machine matters little; and what is allowed (a quarter
-of an exchange, half of a step, of the median) is far more than what the benchmark aims at. No run is faster than its
+of an exchange, half of a step) is far more than what the benchmark aims at. No run is faster than its
 links."""
 import math
 import pathlib
-import statistics
 import sys
 import tempfile
 
@@ -53,8 +52,10 @@ def steps_of_four_ranks_take_what_was_predicted(judged, figures, folder):
     layers.write_text(TRACE)
     where = steps.Place(f"4 hosts at {RATE}", figures.star(), 4, RATE)
     for name in ("sync-sgd", "sync-easgd3", "async-easgd"):
-        steps.judge(judged, "steps", BUILD, MODEL, layers, where, [f"method.name={name}"], folder, name, 1, name
-                    in steps.VISITS, True)
+        settings = [f"method.name={name}"]
+        if name == "sync-sgd":  # training knows no figures of these links, and would share no layer; a prediction would
+            settings.append("parallel.layers=")
+        steps.judge(judged, "steps", BUILD, MODEL, layers, where, settings, folder, name, 1, name in steps.VISITS, True)
     row = next(row for row in judged.rows if "sync-easgd3" in row["case"])
     least = 2 * 3 / 4 * 4 * DENSE_PARAMETERS / figures.bw
     expect(row["measured_s"] <= (1 + BY_RING) * least, f"sync-easgd3: {row['measured_s']:.3f} s, links need "
@@ -89,10 +90,10 @@ def main():
         workers_bring_one_after_the_other(judged, figures, pathlib.Path(name))
     judged.sum_up()
     for group in dict.fromkeys(r["group"] for r in judged.rows):
-        median = statistics.median(judged.errors(group))
+        worst = max(judged.errors(group))
         expect(
-            math.isfinite(median) and median <= (OF_EXCHANGES if group.startswith("exchanges") else OF_STEPS),
-            f"{group}: median error {median:.2f}")
+            math.isfinite(worst) and worst <= (OF_EXCHANGES if group.startswith("exchanges") else OF_STEPS),
+            f"{group}: largest error {worst:.2f}")
     print("ok: what links take is what was predicted")
 
 
