@@ -244,8 +244,7 @@ static tutti_status copy(tutti_trainer *t, tutti_failure *err)
     tutti_stepping *s = &t->stepping;
     tutti_copies *c = t->keeping.start.copies;
     if (!tutti_copies_is_due(c, s)) return TUTTI_OK;
-    tutti_status st = tutti_step_wait_all(s, err);
-    if (!st) st = tutti_copies_take(c, s, err);
+    const tutti_status st = tutti_copies_take(c, s, err);
     tutti_did(&s->account, TUTTI_DID_SAVE, 0);
     return st;
 }

@@ -253,11 +253,13 @@ static void write_owned(const tutti_copies *c, const tutti_stepping *s, int slot
         memcpy(to + total, from + total, (size_t)(n - total) * sizeof *to);
 }
 
-tutti_status tutti_copies_take(tutti_copies *c, const tutti_stepping *s, tutti_failure *err)
+tutti_status tutti_copies_take(tutti_copies *c, tutti_stepping *s, tutti_failure *err)
 {
     const int slot = c->next;
     const double began = tutti_clock_s();
     tutti_copy_record *mine = tutti_copies_record(c, slot, c->rank);
+    tutti_status st = tutti_step_wait_all(s, err);
+    if (st) return st;
     tutti_step_sync(s);
     atomic_store(&mine->done, 0);
     for (int i = 0; i < c->nvectors; i++) write_owned(c, s, slot, i);
@@ -271,7 +273,7 @@ tutti_status tutti_copies_take(tutti_copies *c, const tutti_stepping *s, tutti_f
     tutti_relus_skips(c->plan->graph, mine->skips, sizeof mine->skips);
     atomic_store(&mine->done, s->step + 1);
     c->next = 1 - slot;
-    const tutti_status st = tutti_copies_share(s->group, c, slot, err);
+    st = tutti_copies_share(s->group, c, slot, err);
     c->taken_s = tutti_clock_s();
     c->cost_s = c->taken_s - began;
     return st;

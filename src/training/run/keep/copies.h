@@ -37,9 +37,9 @@ void tutti_copies_read_own(const tutti_copies *c, const tutti_checkpoint *into);
 bool tutti_copies_is_due(const tutti_copies *c, const tutti_stepping *s);
 /* Rank 0: true if it is time for a copy by its clock (elastic.copy_every: 0). */
 bool tutti_copies_is_wished(const tutti_copies *c, const tutti_stepping *s);
-/* Collective. Writes this rank's part of a copy of the state after the steps done, and sends it to other hosts. No
- * exchange may be in flight. */
-tutti_status tutti_copies_take(tutti_copies *c, const tutti_stepping *s, tutti_failure *err);
+/* Collective. Waits for the exchanges in flight, writes this rank's part of a copy of the state after the steps done,
+ * and sends it to other hosts. All of this counts as the cost of the copy. */
+tutti_status tutti_copies_take(tutti_copies *c, tutti_stepping *s, tutti_failure *err);
 /* Bytes of one copy, and of the whole file. */
 int64_t tutti_copies_bytes(const tutti_copies *c);
 int64_t tutti_copies_file_bytes(const tutti_copies *c);
