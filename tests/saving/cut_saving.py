@@ -22,7 +22,7 @@ import tempfile
 STEP, BEFORE, STEPS = 8, 4, 16  # the checkpoint that is cut, the older one, and the end of the run
 SLOW_MS = 10                    # a sync takes so much longer, so that steps are played meanwhile
 NEAR_ENDS = 12                  # places at the begin and at the end that the short form takes all, by threes
-SAMPLE = 18                     # places between them
+SAMPLE = 12                     # places between them
 
 SMALL = "name: small\ninput: [1, 28, 28]\nclasses: 10\nlayers:\n  - max-pool: {kernel: 14, stride: 14}\n" \
         "  - dense: {units: 10}\n  - softmax-cross-entropy\n"
