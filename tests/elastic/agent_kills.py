@@ -18,7 +18,7 @@ import tempfile
 import time
 
 import hosts
-from ranks import kill
+from ranks import kill, print_times
 
 KINDS = ("rank", "rank 0", "two ranks", "recovery", "agent", "leader", "host")
 RESTART_S = 1
@@ -86,14 +86,6 @@ def one_run(bench, folder, draw, kills, gap, times):
     return f"{killed} events, " + run.finish(least=killed, killed=gone)
 
 
-def report(times):
-    print(f"{'kind':10} {'events':>7} {'median s':>9} {'worst s':>8}")
-    for kind in KINDS + ("in all",):
-        seconds = sorted(s for k, s in times if kind in (k, "in all"))
-        if seconds:
-            print(f"{kind:10} {len(seconds):7} {seconds[len(seconds) // 2]:9.3f} {seconds[-1]:8.3f}")
-
-
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("program")
@@ -115,7 +107,7 @@ def main():
                 return one_run(bench, folder, draw, options.kills, options.gap, times)
             case.__name__ = f"run {n} of seed {options.seed}"
             good &= hosts.play_all(bench, [case], 1)
-    report(times)
+    print_times(KINDS, times)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as f:
             json.dump([{"kind": k, "seconds": s} for k, s in times], f)

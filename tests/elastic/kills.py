@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 
-from ranks import children, kill, lines, weights_in
+from ranks import children, kill, lines, print_times, weights_in
 
 JOBS = {
     "lenet": """model: lenet
@@ -130,15 +130,6 @@ def wait_for_restart(run, path, before, limit_s=60):
     return False
 
 
-def report(times):
-    print(f"{'kind':10} {'events':>7} {'kills':>6} {'median s':>9} {'worst s':>8}")
-    for kind in KINDS + ("in all",):
-        rows = [t for t in times if kind in (t[0], "in all")]
-        if rows:
-            seconds = sorted(t[2] for t in rows)
-            print(f"{kind:10} {len(rows):7} {sum(t[1] for t in rows):6} {seconds[len(rows) // 2]:9.3f} {seconds[-1]:8.3f}")
-
-
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("program")
@@ -166,7 +157,7 @@ def main():
             print(f"run {n}: {last}", flush=True)
             if not same:
                 sys.exit(f"run {n} of seed {options.seed} ends otherwise than the undisturbed run: {want}")
-    report(times)
+    print_times(KINDS, [(kind, seconds) for kind, _, seconds in times], [kills for _, kills, _ in times])
     if options.json:
         json.dump([{"kind": k, "kills": n, "seconds": s} for k, n, s in times], open(options.json, "w"))
 

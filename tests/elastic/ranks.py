@@ -98,3 +98,16 @@ def weights_in(text):
     """Returns the hash of the weights in the last line that a run prints; None if there is none."""
     found = re.findall(r"^weights (\w+)", text, re.M)
     return found[-1] if found else None
+
+
+def print_times(kinds, times, counts=None):
+    """Prints a table of recoveries: for each kind, and for all, the events, the median and the worst of their seconds.
+    times: pairs of kind and seconds. counts: processes that were killed, one number for each event, or None."""
+    head = f" {'kills':>6}" if counts else ""
+    print(f"{'kind':10} {'events':>7}{head} {'median s':>9} {'worst s':>8}")
+    for kind in (*kinds, "in all"):
+        at = [i for i, (k, _) in enumerate(times) if kind in (k, "in all")]
+        seconds = sorted(times[i][1] for i in at)
+        if seconds:
+            kills = f" {sum(counts[i] for i in at):6}" if counts else ""
+            print(f"{kind:10} {len(at):7}{kills} {seconds[len(at) // 2]:9.3f} {seconds[-1]:8.3f}")
