@@ -5,12 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "../../base/arena.h"
-#include "../../base/clock.h"
 #include "../../base/file.h"
 #include "../../base/hash.h"
+#include "../../base/host/unique.h"
 #include "../../collective/agents/agents.h"
 #include "../../collective/launch/address.h"
 #include "../../collective/launch/link.h"
@@ -97,14 +96,6 @@ typedef struct {
     char lock[4200];
 } meeting;
 
-/* Makes the number of the run, which no other run has. */
-static uint64_t make_cookie(void)
-{
-    uint64_t cookie = (uint64_t)tutti_clock_ns();
-    (void)!getrandom(&cookie, sizeof cookie, 0);
-    return cookie | 1;
-}
-
 /* Reads ADDRESS or ADDRESS:PORT of --listen. */
 static tutti_status read_listen(const char *text, meeting *m, tutti_agents_options *o, tutti_failure *err)
 {
@@ -124,7 +115,7 @@ static tutti_status set_meeting(const tutti_flags *f, const tutti_group_config *
     const char *join = tutti_cli_value(f, "join", NULL), *listen = tutti_cli_value(f, "listen", NULL);
     o->address = m->address;
     o->listener = -1;
-    o->cookie = make_cookie();
+    o->cookie = tutti_unique_number() | 1;
     if (join && (listen || config->launcher))
         return tutti_fail(err, TUTTI_ERR_USAGE, "--join goes with no --listen, and with no launcher (%s)",
                           config->launcher ? config->launcher : "none is here");

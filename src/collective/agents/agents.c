@@ -11,6 +11,7 @@
 
 #include "../../base/arena.h"
 #include "../../base/clock.h"
+#include "../../base/host/unique.h"
 #include "../launch/reach.h"
 #include "agents_impl.h"
 
@@ -98,12 +99,6 @@ static tutti_status reach_leader(tutti_agents *a, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* Makes the number of this agent. No other agent of the run may have the same, on this machine or on another. */
-static int64_t make_id(void)
-{
-    return (int64_t)((uint64_t)tutti_clock_ns() << 20 ^ (uint64_t)getpid());
-}
-
 /* A handler that does nothing: SIG_IGN would drop SIGIO, for which the launcher waits. */
 static void ignore(int signal_number)
 {
@@ -114,7 +109,7 @@ tutti_status tutti_agents_open(const tutti_agents_options *options, tutti_agents
 {
     tutti_agents *a = tutti_alloc(sizeof *a);
     *a = (tutti_agents){.options = *options,
-                        .id = make_id(),
+                        .id = (int64_t)tutti_unique_number(),
                         .left = options->max_restarts,
                         .leader = {.fd = -1},
                         .last = {.kind = TUTTI_ORDER_WAIT, .listener = -1, .lost = -1},

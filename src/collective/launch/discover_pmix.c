@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include "../../base/clock.h"
 #include "../../base/hash.h"
 #include "../../base/host/library.h"
+#include "../../base/host/unique.h"
 #include "../../base/signals.h"
 #include "discover_impl.h"
 
@@ -161,8 +161,7 @@ static tutti_status publish(tutti_group_config *c, bool one_host, tutti_failure 
 {
     const struct tutti_pmix *p = c->pmix;
     char text[TUTTI_REACH_TEXT + 64], list[TUTTI_REACH_TEXT] = "127.0.0.1";
-    uint64_t cookie = (uint64_t)tutti_clock_ns() ^ (uint64_t)getpid() << 40;
-    (void)!getrandom(&cookie, sizeof cookie, 0); /* if it fails, time and pid still differ from another job's */
+    const uint64_t cookie = tutti_unique_number();
     if (!one_host) tutti_reach_own(list);
     c->cookie = cookie;
     c->master_fd = tutti_reach_listen(one_host, &c->master_port);

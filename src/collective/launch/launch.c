@@ -9,17 +9,18 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "../../base/arena.h"
 #include "../../base/clock.h"
+#include "../../base/host/unique.h"
 #include "../../base/host/memory.h"
 #include "../../base/text/strbuf.h"
 #include "open_files.h"
@@ -63,13 +64,6 @@ static tutti_status allow_files(int nranks, tutti_failure *err)
     char who[64];
     snprintf(who, sizeof who, "launch: each of %d ranks on one host", nranks);
     return tutti_open_files_allow(TUTTI_FILES_OF_A_RANK + (TUTTI_FILES_A_PEER + 1) * nranks, who, err);
-}
-
-static void make_cookie(char text[33])
-{
-    uint64_t words[2] = {(uint64_t)tutti_clock_ns(), (uint64_t)getpid()};
-    (void)!getrandom(words, sizeof words, 0); /* if it fails, time and pid still differ from another job's */
-    snprintf(text, 33, "%016llx%016llx", (unsigned long long)words[0], (unsigned long long)words[1]);
 }
 
 /* --- starting one rank --- */
@@ -365,7 +359,7 @@ tutti_status tutti_launch(const tutti_launch_options *options, char *const *argv
     }
     l.ranks = tutti_alloc(sizeof *l.ranks * (size_t)l.nranks);
     l.ends = tutti_alloc(sizeof *l.ends * (size_t)l.nranks);
-    make_cookie(l.cookie);
+    snprintf(l.cookie, sizeof l.cookie, "%016" PRIx64 "%016" PRIx64, tutti_unique_number(), tutti_unique_number());
     st = run(&l, err);
     if (!st) describe_all(&l, out);
     close_pipe(&l);
