@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -133,6 +134,17 @@ static int write_all(int fd, const char *bytes, size_t nbytes)
 tutti_status tutti_file_write_all(int fd, const char *path, const void *bytes, size_t nbytes, tutti_failure *err)
 {
     return write_all(fd, bytes, nbytes) == 0 ? TUTTI_OK : io_failure(err, "write", path);
+}
+
+bool tutti_file_send_all(int socket, const void *bytes, size_t nbytes)
+{
+    for (size_t sent = 0; sent < nbytes;) {
+        const ssize_t n = send(socket, (const char *)bytes + sent, nbytes - sent, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return false;
+        sent += (size_t)n;
+    }
+    return true;
 }
 
 tutti_status tutti_file_open_to_write(const char *path, int flags, int *fd, tutti_failure *err)

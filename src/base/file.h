@@ -45,6 +45,9 @@ tutti_status tutti_file_try_to_write(const char *path, tutti_failure *err);
 tutti_status tutti_file_open_to_write(const char *path, int flags, int *fd, tutti_failure *err);
 /* Writes all bytes, or fails with the path in the message. */
 tutti_status tutti_file_write_all(int fd, const char *path, const void *bytes, size_t nbytes, tutti_failure *err);
+/* Sends all bytes through a socket whose buffer has room for them. False and errno: the socket has ended (no SIGPIPE is
+ * raised), or, if it does not block, the buffer was full; a part may have been sent. */
+bool tutti_file_send_all(int socket, const void *bytes, size_t nbytes);
 /* Calls fsync; true if it succeeds. Also true if the file system has no fsync (FUSE, 9p, gVisor and DVS refuse it for
  * folders, /dev/null always): then the server decides when data are safe. False: see errno. */
 bool tutti_file_sync(int fd);

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../base/clock.h"
+#include "../../base/file.h"
 #include "../../base/host/build_id.h"
 #include "agents_impl.h"
 
@@ -110,13 +110,8 @@ void tutti_agent_hang_up(tutti_agent_talk *t)
 
 static void put(tutti_agent_talk *t, const tutti_agent_message *m)
 {
-    for (size_t sent = 0; sent < sizeof *m && t->fd >= 0;) {
-        const ssize_t n = send(t->fd, (const char *)m + sent, sizeof *m - sent, MSG_NOSIGNAL);
-        if (n > 0)
-            sent += (size_t)n;
-        else if (errno != EINTR) /* the other side reads all the time; with a full buffer it counts as lost */
-            tutti_agent_hang_up(t);
-    }
+    /* the other side reads all the time; with a full buffer it counts as lost */
+    if (t->fd >= 0 && !tutti_file_send_all(t->fd, m, sizeof *m)) tutti_agent_hang_up(t);
 }
 
 void tutti_agent_send(const tutti_agents *a, tutti_agent_talk *t, tutti_agent_message *m)

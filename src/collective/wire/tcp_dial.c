@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "../../base/clock.h"
+#include "../../base/file.h"
 #include "tcp_impl.h"
 
 static const int64_t ANSWER_NS = 2000000000, PAUSE_NS = 50000000;
@@ -102,7 +103,7 @@ static void greet(tcp_connection *c)
     socklen_t length = sizeof problem;
     if (getsockopt(c->source.fd, SOL_SOCKET, SO_ERROR, &problem, &length)) problem = errno;
     memcpy(hello.token, w->peers[c->rank].card->token, sizeof hello.token);
-    if (!problem && !tutti_tcp_send_hello(c->source.fd, &hello)) problem = errno;
+    if (!problem && !tutti_file_send_all(c->source.fd, &hello, sizeof hello)) problem = errno;
     if (problem || !tutti_tcp_watch(c->w, &c->source, false, false)) {
         give_up(c, strerror(problem ? problem : errno));
         return;

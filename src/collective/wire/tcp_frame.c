@@ -1,24 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tcp_frame.c: sends hellos whole, validates heads of TCP frames, and makes checksums of heads and bytes (xxh3, 32 of
- * its bits) if they were asked for.
+/* tcp_frame.c: validates heads of TCP frames, and makes checksums of heads and bytes (xxh3, 32 of its bits) if they
+ * were asked for.
  *
  * The head is validated before any of its bytes are received. TCP's own sum has 16 bits and is made anew by middleboxes
  * and network cards, so it does not find errors in their memory. */
-#include <errno.h>
-
 #include "../../base/hash.h"
 #include "tcp_impl.h"
-
-bool tutti_tcp_send_hello(int fd, const tcp_hello *hello)
-{
-    for (size_t sent = 0; sent < sizeof *hello;) {
-        const ssize_t n = send(fd, (const char *)hello + sent, sizeof *hello - sent, MSG_NOSIGNAL);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return false;
-        sent += (size_t)n;
-    }
-    return true;
-}
 
 static uint32_t sum_of_head(const tcp_head *head)
 {

@@ -269,8 +269,6 @@ void tutti_tcp_dial_again(tcp_wire *w, int64_t now_ns);
 void tutti_tcp_set_options(const tcp_wire *w, int fd, bool is_here);
 
 /* --- tcp_frame.c --- */
-/* Sends a whole hello through a new connection, whose buffer has room for it; false: errno says why not. */
-bool tutti_tcp_send_hello(int fd, const tcp_hello *hello);
 void tutti_tcp_seal(const tcp_wire *w, tcp_head *head, const void *bytes);
 /* Returns NULL if the head can be that of a peer's frame; else words that say why not. */
 const char *tutti_tcp_judge_head(const tcp_wire *w, const tcp_head *head);

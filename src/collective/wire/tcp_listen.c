@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "../../base/clock.h"
+#include "../../base/file.h"
 #include "tcp_impl.h"
 
 enum { BACKLOG = 4096, MOST_ACCEPTED = 256 };
@@ -153,7 +154,7 @@ static bool answer(const tcp_wire *w, int fd, const tcp_hello *h, const tcp_peer
                          .connection = h->connection,
                          .nconnections = h->nconnections};
     if (p) memcpy(welcome.token, p->card->token, sizeof welcome.token);
-    return tutti_tcp_send_hello(fd, &welcome);
+    return tutti_file_send_all(fd, &welcome, sizeof welcome);
 }
 
 static void judge(tcp_wire *w, tcp_caller *caller)
