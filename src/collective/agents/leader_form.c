@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* leader_form.c: the leading agent forms an epoch of the group: it checks that this side of the network may go on,
  * decides how many ranks there are, and shares them out among the hosts. */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "../../base/arena.h"
 #include "../../base/clock.h"
+#include "../launch/reach.h"
 #include "agents_impl.h"
 
 /* Seconds that a new leader still waits for the remaining hosts of the last epoch when enough of them are here. */
@@ -84,19 +82,11 @@ static bool open_listener(tutti_agents *a)
 {
     bool wants_six = false;
     for (int i = 0; i < a->nknown; i++) wants_six |= strchr(a->hosts[i].address, ':') != NULL;
-    struct sockaddr_in four = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
-    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = in6addr_any};
-    struct sockaddr *address = wants_six ? (struct sockaddr *)&six : (struct sockaddr *)&four;
-    socklen_t size = wants_six ? sizeof six : sizeof four;
     if (a->listener >= 0) close(a->listener);
-    a->listener = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (a->listener < 0 || bind(a->listener, address, size) || listen(a->listener, 1024) ||
-        getsockname(a->listener, address, &size)) {
-        tutti_agents_end(a, TUTTI_ERR_FAILED, "agents: rank 0 cannot listen: %s", strerror(errno));
-        return false;
-    }
-    a->rank_port = ntohs(wants_six ? six.sin6_port : four.sin_port);
-    return true;
+    a->listener = tutti_reach_listen(wants_six ? TUTTI_REACH_ALL_SIX : TUTTI_REACH_ALL, &a->rank_port);
+    if (a->listener >= 0) return true;
+    tutti_agents_end(a, TUTTI_ERR_FAILED, "agents: rank 0 cannot listen: %s", strerror(errno));
+    return false;
 }
 
 /* Sends a table to all other agents. */

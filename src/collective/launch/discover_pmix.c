@@ -164,7 +164,7 @@ static tutti_status publish(tutti_group_config *c, bool one_host, tutti_failure 
     const uint64_t cookie = tutti_unique_number();
     if (!one_host) tutti_reach_own(list);
     c->cookie = cookie;
-    c->master_fd = tutti_reach_listen(one_host, &c->master_port);
+    c->master_fd = tutti_reach_listen(one_host ? TUTTI_REACH_LOOPBACK : TUTTI_REACH_ALL, &c->master_port);
     if (c->master_fd < 0) return tutti_fail(err, TUTTI_ERR_RENDEZVOUS, "rank 0 cannot listen: %s", strerror(errno));
     snprintf(text, sizeof text, "%llx %d %s", (unsigned long long)cookie, c->master_port, list);
     pmix_value_t value = {.type = PMIX_STRING, .data.string = text};

@@ -7,7 +7,6 @@
  * others (launch_borne.c), their failures are listed, but not blamed. */
 #include "launch_impl.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <fcntl.h>
@@ -24,6 +23,7 @@
 #include "../../base/host/memory.h"
 #include "../../base/text/strbuf.h"
 #include "open_files.h"
+#include "reach.h"
 
 /* Signals that are forwarded to the ranks, and SIGIO, which a rank's link raises when a message comes. */
 static const int watched[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGQUIT, SIGHUP, SIGIO};
@@ -33,17 +33,9 @@ enum { NWATCHED = sizeof watched / sizeof watched[0] };
 
 tutti_status tutti_launch_listen(tutti_launcher *l, tutti_failure *err)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t length = sizeof address;
-    l->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (l->listener < 0 || bind(l->listener, (struct sockaddr *)&address, sizeof address) ||
-        listen(l->listener, 1024) || getsockname(l->listener, (struct sockaddr *)&address, &length)) {
-        tutti_fail(err, TUTTI_ERR_FAILED, "launch: cannot listen on 127.0.0.1: %s", strerror(errno));
-        if (l->listener >= 0) close(l->listener);
-        return TUTTI_ERR_FAILED;
-    }
-    l->port = ntohs(address.sin_port);
-    return TUTTI_OK;
+    l->listener = tutti_reach_listen(TUTTI_REACH_LOOPBACK, &l->port);
+    if (l->listener >= 0) return TUTTI_OK;
+    return tutti_fail(err, TUTTI_ERR_FAILED, "launch: cannot listen on 127.0.0.1: %s", strerror(errno));
 }
 
 static tutti_status open_pipe(tutti_launcher *l, tutti_failure *err)

@@ -44,21 +44,23 @@ void tutti_reach_own(char list[TUTTI_REACH_TEXT])
     if (!at) snprintf(list, TUTTI_REACH_TEXT, "127.0.0.1");
 }
 
-int tutti_reach_listen(bool loopback, int *port)
+int tutti_reach_listen(tutti_reach_where where, int *port)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_addr.s_addr = htonl(loopback ? INADDR_LOOPBACK : INADDR_ANY)};
-    socklen_t length = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in four = {.sin_family = AF_INET,
+                               .sin_addr.s_addr = htonl(where == TUTTI_REACH_LOOPBACK ? INADDR_LOOPBACK : INADDR_ANY)};
+    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = in6addr_any};
+    const bool is_six = where == TUTTI_REACH_ALL_SIX;
+    struct sockaddr *address = is_six ? (struct sockaddr *)&six : (struct sockaddr *)&four;
+    socklen_t length = is_six ? sizeof six : sizeof four;
+    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) return -1;
-    if (bind(fd, (struct sockaddr *)&address, sizeof address) || listen(fd, 1024) ||
-        getsockname(fd, (struct sockaddr *)&address, &length)) {
+    if (bind(fd, address, length) || listen(fd, 1024) || getsockname(fd, address, &length)) {
         int problem = errno;
         close(fd);
         errno = problem;
         return -1;
     }
-    *port = ntohs(address.sin_port);
+    *port = ntohs(is_six ? six.sin6_port : four.sin_port);
     return fd;
 }
 
