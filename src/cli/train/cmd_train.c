@@ -151,14 +151,6 @@ static void hear(void *arg, const tutti_run_event *e)
 
 /* ---- the command ---- */
 
-/* Returns the value of --max-restarts, which check_restarts checks. */
-static long max_restarts_of(const tutti_flags *f)
-{
-    long n = 0;
-    (void)tutti_cli_int(f, "max-restarts", (tutti_cli_range){0, 1000000}, 0, &n, NULL);
-    return n;
-}
-
 static bool sets_kernels(const tutti_flags *f)
 {
     for (int i = 0; i < f->count[FLAG_SET]; i++)
@@ -230,12 +222,13 @@ static void tell_not_replaced(const tutti_group_config *config)
 
 static int run(const tutti_flags *f, const tutti_job *job, tutti_group_config *config, char **argv)
 {
-    const int max_restarts = (int)max_restarts_of(f);
+    long max_restarts = 0;
+    (void)tutti_train_max_restarts(f, &max_restarts, NULL); /* check_restarts has checked it */
     const int nranks = (int)job->ranks;
     const bool quiet = tutti_cli_has(f, "quiet");
     tutti_run_options options = options_of(f);
     if (!options.ranks_as_threads && !config->launcher && (nranks > 1 || max_restarts))
-        return tutti_train_launch(job, max_restarts, !quiet, argv);
+        return tutti_train_launch(job, (int)max_restarts, !quiet, argv);
     tutti_run_place place = place_of(config);
     tutti_train_link link;
     if (tutti_train_link_open(&link, &place, job->exchange.deadline_s))
@@ -292,7 +285,7 @@ static tutti_status check_job_stays(const char *path, const char *dir, const tut
 static tutti_status check_restarts(const tutti_flags *f, tutti_failure *err)
 {
     long n;
-    tutti_status st = tutti_cli_int(f, "max-restarts", (tutti_cli_range){0, 1000000}, 0, &n, err);
+    tutti_status st = tutti_train_max_restarts(f, &n, err);
     if (!st && n && tutti_cli_has(f, "ranks-as-threads"))
         st = tutti_fail(err, TUTTI_ERR_USAGE,
                         "--max-restarts replaces ranks that are processes; it cannot go with --ranks-as-threads");

@@ -27,7 +27,7 @@ static const tutti_cli_range any_ranks = {1, MOST_RANKS};
 tutti_status tutti_train_range(const tutti_flags *f, long otherwise, tutti_train_ranks *out, tutti_failure *err)
 {
     const char *text = tutti_cli_value(f, "ranks", NULL), *colon = text ? strchr(text, ':') : NULL;
-    *out = (tutti_train_ranks){otherwise, otherwise, false};
+    *out = (tutti_train_ranks){otherwise, otherwise};
     if (!colon) {
         const tutti_status st = tutti_cli_int(f, "ranks", any_ranks, otherwise, &out->max, err);
         out->min = out->max;
@@ -37,7 +37,6 @@ tutti_status tutti_train_range(const tutti_flags *f, long otherwise, tutti_train
     errno = 0;
     out->min = strtol(text, &end[0], 10);
     out->max = strtol(colon + 1, &end[1], 10);
-    out->is_range = true;
     if (errno || end[0] != colon || colon == text || !colon[1] || *end[1] || out->min < 1 || out->max > MOST_RANKS ||
         out->min > out->max)
         return tutti_fail(err, TUTTI_ERR_USAGE, "--ranks: '%s' is not a number of ranks, nor a range MIN:MAX of them",
@@ -81,12 +80,6 @@ static bool permits(void *arg, int nranks)
     if (!c->known[nranks]) c->known[nranks] = load_with(c, nranks, &job, NULL) ? -1 : 1;
     tutti_job_destroy(job);
     return c->known[nranks] > 0;
-}
-
-static void tell(void *arg, const char *words)
-{
-    (void)arg;
-    tutti_cli_print_report("train", -1, words);
 }
 
 /* ---- where the agents meet ---- */
@@ -158,10 +151,10 @@ static int launch(const tutti_flags *f, const tutti_job *job, const tutti_agents
     if (tutti_agents_open(o, &agents, &err)) return tutti_cli_fail("train", &err);
     tutti_agents_join_text(agents, text);
     snprintf(words, sizeof words, "waiting for agents of %d ranks; others join with --join %s", o->max, text);
-    if (o->leads && o->max > o->nlocal && !tutti_cli_has(f, "quiet")) tell(NULL, words);
+    if (o->leads && o->max > o->nlocal && !tutti_cli_has(f, "quiet")) tutti_train_tell(NULL, words);
     const tutti_launch_options options = {.nranks = o->nlocal,
                                           .deadline_s = job->exchange.deadline_s,
-                                          .tell = tell,
+                                          .tell = tutti_train_tell,
                                           .decide = tutti_agents_decide,
                                           .decide_arg = agents,
                                           .cookie = o->cookie};
@@ -177,7 +170,7 @@ static tutti_status read_numbers(const tutti_flags *f, const tutti_group_config 
     long nlocal = 0, restarts = 0;
     tutti_status st = tutti_train_range(f, 0, ranks, err);
     if (!st) st = tutti_cli_int(f, "ranks-per-host", any_ranks, 0, &nlocal, err);
-    if (!st) st = tutti_cli_int(f, "max-restarts", (tutti_cli_range){0, 1000000}, 0, &restarts, err);
+    if (!st) st = tutti_train_max_restarts(f, &restarts, err);
     if (st) return st;
     if (!nlocal && config->launcher)
         return tutti_fail(
@@ -201,7 +194,7 @@ int tutti_train_agent(const tutti_flags *f, tutti_group_config *config, char **a
     tutti_job *job = NULL;
     meeting m = {0};
     counts c = {.flags = f};
-    tutti_agents_options o = {.permits = permits, .tell = tell, .arg = &c, .lock_path = m.lock};
+    tutti_agents_options o = {.permits = permits, .tell = tutti_train_tell, .arg = &c, .lock_path = m.lock};
     const char *dir = tutti_cli_value(f, "out", NULL);
     int code = TUTTI_OK;
     tutti_status st = read_numbers(f, config, &ranks, &o, &err);

@@ -21,6 +21,10 @@ bool tutti_train_link_open(tutti_train_link *l, tutti_run_place *place, double d
 /* Tells the launcher that this rank has joined the group, or has done its first step. */
 void tutti_train_link_hear(const tutti_train_link *l, const tutti_run_event *e);
 
+/* Reads --max-restarts; 0 if it was not given. */
+tutti_status tutti_train_max_restarts(const tutti_flags *f, long *out, tutti_failure *err);
+/* Prints a line of a launcher or agent; the function for tell of their options, arg is not used. */
+void tutti_train_tell(void *arg, const char *words);
 /* Starts the job's ranks on this host, each bound to its group if the job has a partition; returns the exit code.
  * max_restarts: how often lost ranks may be replaced. says: prints on stdout the number of ranks, if the partition has
  * set it. The ranks cannot print this, because they do not know that the number comes from the partition. */
@@ -29,7 +33,6 @@ int tutti_train_launch(const tutti_job *job, int max_restarts, bool says, char *
 /* The value of --ranks. */
 typedef struct {
     long min, max; /* min = max if one number was given */
-    bool is_range; /* MIN:MAX was given */
 } tutti_train_ranks;
 /* Reads --ranks, N or MIN:MAX; `otherwise` is the value of both numbers if the flag was not given. */
 tutti_status tutti_train_range(const tutti_flags *f, long otherwise, tutti_train_ranks *out, tutti_failure *err);

@@ -22,16 +22,23 @@ static tutti_status seat_rank(void *arg, int rank, tutti_failure *err)
     return tutti_partition_bind(&s->partition, tutti_partition_group_of(&s->partition, rank, s->nranks), &binding, err);
 }
 
-static void tell(void *arg, const char *words)
+void tutti_train_tell(void *arg, const char *words)
 {
     (void)arg;
     tutti_cli_print_report("train", -1, words);
 }
 
+tutti_status tutti_train_max_restarts(const tutti_flags *f, long *out, tutti_failure *err)
+{
+    return tutti_cli_int(f, "max-restarts", (tutti_cli_range){0, 1000000}, 0, out, err);
+}
+
 int tutti_train_launch(const tutti_job *job, int max_restarts, bool says, char **argv)
 {
-    tutti_launch_options options = {
-        .nranks = (int)job->ranks, .max_restarts = max_restarts, .deadline_s = job->exchange.deadline_s, .tell = tell};
+    tutti_launch_options options = {.nranks = (int)job->ranks,
+                                    .max_restarts = max_restarts,
+                                    .deadline_s = job->exchange.deadline_s,
+                                    .tell = tutti_train_tell};
     seating s = {.nranks = (int)job->ranks};
     tutti_failure err = {0};
     tutti_strbuf list = {0};
