@@ -136,11 +136,11 @@ void tutti_agents_close(tutti_agents *a)
     if (!a) return;
     tutti_agent_hang_up(&a->leader);
     for (int h = 0; h < a->nknown; h++) tutti_agent_hang_up(&a->hosts[h].talk);
-    for (int c = 0; c < a->ncallers; c++) tutti_agent_hang_up(&a->callers[c]);
+    for (int c = 0; c < a->ncallers; c++) tutti_agent_hang_up(&a->callers[c].talk);
     for (int i = 0; i < a->nlisteners; i++) close(a->listeners[i]);
     tutti_agents_unlock(a);
     if (a->listener >= 0) close(a->listener);
-    free(a->hosts), free(a->callers), free(a->caller_address), free(a->newest.entry), free(a->before.entry);
+    free(a->hosts), free(a->callers), free(a->newest.entry), free(a->before.entry);
     free(a);
 }
 

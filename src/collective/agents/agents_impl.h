@@ -51,12 +51,18 @@ typedef struct {
     } in;
 } tutti_agent_talk;
 
+/* A connection whose HELLO has not come yet. */
+typedef struct {
+    tutti_agent_talk talk;
+    char address[TUTTI_AGENT_ADDRESS]; /* the address it comes from */
+} tutti_agent_caller;
+
 /* Opens the sockets on which this agent listens, without waiting in accept. */
 tutti_status tutti_agent_listen(tutti_agents *a, tutti_failure *err);
 /* Connects within limit_s. False: no connection was made; *refused: no process listens there. */
 bool tutti_agent_connect(const char *address, int port, double limit_s, tutti_agent_talk *out, bool *refused);
-/* Accepts a connection if one waits; false: none does. address: gets the caller's address. */
-bool tutti_agent_accept(const tutti_agents *a, tutti_agent_talk *out, char address[TUTTI_AGENT_ADDRESS]);
+/* Accepts a connection if one waits; false: none does. */
+bool tutti_agent_accept(const tutti_agents *a, tutti_agent_caller *out);
 /* Sends a message; closes the connection if sending fails. */
 void tutti_agent_send(const tutti_agents *a, tutti_agent_talk *t, tutti_agent_message *m);
 /* Receives without waiting. Returns 1: a message is in t->in.message; 0: none; -1: the connection has ended, also
@@ -123,8 +129,7 @@ struct tutti_agents {
     /* fields of an agent that leads */
     tutti_agent_host *hosts; /* all known hosts, the leader's own first; heap */
     int nknown;
-    tutti_agent_talk *callers; /* connections whose HELLO has not come yet; heap */
-    char (*caller_address)[TUTTI_AGENT_ADDRESS];
+    tutti_agent_caller *callers; /* heap */
     int ncallers;
     int lock;          /* the locked file; -1 = not held */
     bool formed;       /* has formed the newest epoch */

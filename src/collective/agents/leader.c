@@ -55,37 +55,34 @@ void tutti_agents_end(tutti_agents *a, int code, const char *format, ...)
 
 static void accept_callers(tutti_agents *a)
 {
-    tutti_agent_talk talk;
-    char address[TUTTI_AGENT_ADDRESS];
-    while (a->ncallers < TUTTI_AGENTS_MOST && tutti_agent_accept(a, &talk, address)) {
+    tutti_agent_caller caller;
+    while (a->ncallers < TUTTI_AGENTS_MOST && tutti_agent_accept(a, &caller)) {
         a->callers = tutti_realloc(a->callers, sizeof *a->callers * (size_t)(a->ncallers + 1));
-        a->caller_address = tutti_realloc(a->caller_address, sizeof *a->caller_address * (size_t)(a->ncallers + 1));
-        a->callers[a->ncallers] = talk;
-        memcpy(a->caller_address[a->ncallers++], address, sizeof address);
+        a->callers[a->ncallers++] = caller;
     }
 }
 
-static void welcome(tutti_agents *a, int caller)
+static void welcome(tutti_agents *a, tutti_agent_caller *caller)
 {
-    const tutti_agent_message *m = &a->callers[caller].in.message;
+    const tutti_agent_message *m = &caller->talk.in.message;
     if (m->kind != TUTTI_AGENT_HELLO || m->nlocal < 1 || m->port < 1 || a->nknown >= TUTTI_AGENTS_MOST) {
-        tutti_agent_hang_up(&a->callers[caller]);
+        tutti_agent_hang_up(&caller->talk);
         return;
     }
     if (m->job != a->options.job) {
-        tutti_agent_refuse(a, &a->callers[caller], "its job is another one");
+        tutti_agent_refuse(a, &caller->talk, "its job is another one");
         return;
     }
     tutti_agent_host *h = add_host(a, m->id);
     h->port = m->port;
     h->nlocal = m->nlocal;
-    memcpy(h->address, a->caller_address[caller], sizeof h->address);
+    memcpy(h->address, caller->address, sizeof h->address);
     h->in_epoch = a->gathers && tutti_agents_has(&a->newest, m->id);
     h->facts.epoch = m->epoch;
     if (a->gathers && m->epoch > a->epoch) a->epoch = m->epoch; /* so no number is used twice */
     if (a->gathers && m->left < a->left) a->left = m->left;
-    h->talk = a->callers[caller];
-    a->callers[caller].fd = -1;
+    h->talk = caller->talk;
+    caller->talk.fd = -1;
     if (a->epoch && !h->in_epoch) tutti_agents_say(a, "another host (%s) joins, with %d ranks", h->address, h->nlocal);
 }
 
@@ -93,10 +90,8 @@ static void hear_callers(tutti_agents *a)
 {
     int n = 0;
     for (int c = 0; c < a->ncallers; c++) {
-        if (tutti_agent_receive(a, &a->callers[c]) > 0) welcome(a, c);
-        if (a->callers[c].fd < 0) continue;
-        a->callers[n] = a->callers[c];
-        memmove(a->caller_address[n++], a->caller_address[c], TUTTI_AGENT_ADDRESS);
+        if (tutti_agent_receive(a, &a->callers[c].talk) > 0) welcome(a, &a->callers[c]);
+        if (a->callers[c].talk.fd >= 0) a->callers[n++] = a->callers[c];
     }
     a->ncallers = n;
 }

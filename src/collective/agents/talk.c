@@ -85,7 +85,7 @@ bool tutti_agent_connect(const char *address, int port, double limit_s, tutti_ag
     return out->fd >= 0;
 }
 
-bool tutti_agent_accept(const tutti_agents *a, tutti_agent_talk *out, char address[TUTTI_AGENT_ADDRESS])
+bool tutti_agent_accept(const tutti_agents *a, tutti_agent_caller *out)
 {
     struct sockaddr_storage from = {0};
     for (int i = 0; i < a->nlisteners; i++) {
@@ -93,9 +93,9 @@ bool tutti_agent_accept(const tutti_agents *a, tutti_agent_talk *out, char addre
         const int fd = accept4(a->listeners[i], (struct sockaddr *)&from, &size, SOCK_CLOEXEC);
         if (fd < 0) continue;
         make_signal(fd);
-        *out = (tutti_agent_talk){.fd = fd};
-        if (getnameinfo((struct sockaddr *)&from, size, address, TUTTI_AGENT_ADDRESS, NULL, 0, NI_NUMERICHOST))
-            address[0] = '\0';
+        *out = (tutti_agent_caller){.talk.fd = fd};
+        if (getnameinfo((struct sockaddr *)&from, size, out->address, sizeof out->address, NULL, 0, NI_NUMERICHOST))
+            out->address[0] = '\0';
         return true;
     }
     return false;
