@@ -8,8 +8,8 @@
 #include "launch_impl.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +19,8 @@
 
 #include "../../base/arena.h"
 #include "../../base/clock.h"
-#include "../../base/host/unique.h"
 #include "../../base/host/memory.h"
+#include "../../base/host/unique.h"
 #include "../../base/text/strbuf.h"
 #include "open_files.h"
 #include "reach.h"
@@ -172,7 +172,7 @@ void tutti_launch_send_all(tutti_launcher *l, int signal)
     for (int r = 0; r < l->nranks; r++) tutti_process_signal(&l->ranks[r], signal);
 }
 
-static void kill_all(tutti_launcher *l)
+void tutti_launch_kill_all(tutti_launcher *l)
 {
     for (int r = 0; r < l->nranks; r++) l->ends[r].killed |= l->ranks[r].runs;
     tutti_launch_send_all(l, SIGKILL);
@@ -195,6 +195,12 @@ static bool is_borne(tutti_launcher *l, int rank)
     return l->bears && l->base + rank > 0 && !zero_failed && code != TUTTI_ERR_USAGE && code != TUTTI_ERR_DATA;
 }
 
+void tutti_launch_hurry(tutti_launcher *l)
+{
+    const double grace = l->options->grace_s > 0 ? l->options->grace_s : 5;
+    if (l->kill_at == 0) l->kill_at = tutti_clock_s() + grace;
+}
+
 static void note_end(tutti_launcher *l, int rank)
 {
     tutti_rank_end *e = &l->ends[rank];
@@ -203,15 +209,14 @@ static void note_end(tutti_launcher *l, int rank)
     if (failed && !is_borne(l, rank) && tutti_epochs_bear(l, rank)) return;
     if (failed) e->borne = is_borne(l, rank), e->order = ++l->nfailed;
     const bool hurries = (failed && !e->borne) || (l->nfailed && !l->ranks[0].runs);
-    const double grace = l->options->grace_s > 0 ? l->options->grace_s : 5;
-    if (hurries && l->kill_at == 0) l->kill_at = tutti_clock_s() + grace;
+    if (hurries) tutti_launch_hurry(l);
 }
 
 static void handle_signal(tutti_launcher *l, int signal)
 {
     if (signal == SIGIO) return; /* a rank's message has come: it was read already */
     if (signal == SIGINT && ++l->interrupts > 1) {
-        kill_all(l);
+        tutti_launch_kill_all(l);
         return;
     }
     if (tutti_epochs_hold(l, signal)) return;
@@ -225,7 +230,7 @@ static tutti_status watch(tutti_launcher *l, tutti_failure *err)
     while (l->nrunning > 0 || tutti_told_goes_on(l)) {
         double left = l->kill_at > 0 ? l->kill_at - tutti_clock_s() : tutti_epochs_nap(l);
         if (left <= 0) {
-            kill_all(l);
+            tutti_launch_kill_all(l);
             left = 1;
         }
         const int signal = tutti_process_watch_next(&l->watch, left);
@@ -237,7 +242,7 @@ static tutti_status watch(tutti_launcher *l, tutti_failure *err)
         if (st || tutti_epochs_advance(l, err)) continue;
         st = TUTTI_ERR_FAILED;
         tutti_epochs_give_up(l);
-        kill_all(l);
+        tutti_launch_kill_all(l);
     }
     return st;
 }
@@ -318,7 +323,7 @@ static tutti_status run(tutti_launcher *l, tutti_failure *err)
     tutti_process_watch_begin(watched, NWATCHED, &l->watch);
     for (int r = 0; r < l->nranks && !st && !l->options->decide; r++) st = tutti_launch_start_rank(l, r, err);
     if (!l->epochs.link) close(l->listener), l->listener = -1;
-    if (st) tutti_epochs_give_up(l), kill_all(l);
+    if (st) tutti_epochs_give_up(l), tutti_launch_kill_all(l);
     const tutti_status watched_st = watch(l, st ? NULL : err);
     /* Kills child processes that a failed rank left behind. For an empty process group kill does nothing. */
     if (l->nfailed && l->group) kill(-l->group, SIGKILL);

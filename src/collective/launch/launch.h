@@ -15,13 +15,12 @@
 
 #include "tutti/failure.h"
 
-/* What the ranks of this host do, where several hosts decide together about a run. */
+/* The state of the ranks of this host, where several hosts decide together about a run. */
 typedef struct {
     uint32_t epoch; /* the epoch of the group in which the ranks are; 0 = no rank was started yet */
     bool plays;     /* each running rank has done its first step of the epoch */
     bool broken;    /* a rank was lost, or ranks here blame one */
     bool left;      /* no rank is in the epoch any more: each has ended, or waits for the next epoch */
-    bool saved;     /* true if ranks have left because TUTTI_ORDER_SAVE asked them to */
     bool done;      /* rank 0 of the group was here and has ended well: the run is over */
     bool idle;      /* no rank runs here */
     bool bears;     /* rank 0 is here, and goes on without ranks that are lost (tutti_launch_tell_borne) */
@@ -38,7 +37,7 @@ typedef enum {
     TUTTI_ORDER_END,    /* the launcher ends with `code` */
 } tutti_order_kind;
 
-/* What this host's launcher is to do. An order may be given again until the facts show its effect. */
+/* An order to the launcher of this host. The same order may be given again until the facts show its effect. */
 typedef struct {
     tutti_order_kind kind;
     bool is_hard;        /* BREAK: ranks are killed, because they would not notice the loss by themselves */

@@ -121,10 +121,15 @@ static bool is_awaited(const tutti_launcher *l, int rank)
     return e->phase[rank] == TUTTI_RANK_JOINS;
 }
 
-/* True if rank 0 has ended well: it does so only when all steps are done and the result is saved. */
+bool tutti_epochs_zero_is_done(const tutti_launcher *l)
+{
+    return l->base == 0 && l->nranks > 0 && l->ranks[0].pid && !l->ranks[0].runs && l->ranks[0].code == 0;
+}
+
+/* True if the result of the run is saved: the other ranks need not join again. */
 static bool is_done(const tutti_launcher *l)
 {
-    return l->epochs.finishing || (l->base == 0 && l->ranks[0].pid && !l->ranks[0].runs && l->ranks[0].code == 0);
+    return l->epochs.finishing || tutti_epochs_zero_is_done(l);
 }
 
 bool tutti_epochs_bear(tutti_launcher *l, int rank)
@@ -215,13 +220,18 @@ static void take(tutti_launcher *l, int rank, const tutti_link_message *m)
     if (e->lost < 0) e->lost = m->lost;
 }
 
+bool tutti_epochs_all_play(const tutti_launcher *l)
+{
+    for (int r = 0; r < l->nranks; r++)
+        if (l->ranks[r].runs && l->epochs.phase[r] != TUTTI_RANK_PLAYS) return false;
+    return true;
+}
+
 /* Sends the signal that was held back, once all ranks have done a step of the epoch. */
 static void release_held(tutti_launcher *l)
 {
     tutti_launch_epochs *e = &l->epochs;
-    if (!e->held || e->broken || e->saving || !l->nrunning) return;
-    for (int r = 0; r < l->nranks; r++)
-        if (l->ranks[r].runs && e->phase[r] != TUTTI_RANK_PLAYS) return;
+    if (!e->held || e->broken || e->saving || !l->nrunning || !tutti_epochs_all_play(l)) return;
     l->sent |= 1U << e->held;
     tutti_launch_send_all(l, e->held);
     e->held = 0;
@@ -251,14 +261,13 @@ void tutti_epochs_hear(tutti_launcher *l)
 bool tutti_epochs_hold(tutti_launcher *l, int signal)
 {
     tutti_launch_epochs *e = &l->epochs;
-    bool all_play = true;
     if (l->options->decide && !l->nrunning) { /* no rank runs here that could end by the signal */
         e->own_code = 128 + signal;
         return true;
     }
     if (!e->link || e->given_up || (e->epoch == 1 && !e->broken) || signal == SIGQUIT) return false;
-    for (int r = 0; r < l->nranks; r++) all_play &= !l->ranks[r].runs || e->phase[r] == TUTTI_RANK_PLAYS;
-    if (!e->broken && !e->saving && all_play) return false; /* ranks that save have been asked once, and hear no more */
+    /* ranks that save have been asked once, and hear no more */
+    if (!e->broken && !e->saving && tutti_epochs_all_play(l)) return false;
     e->held = e->held ? e->held : signal;
     return true;
 }
@@ -281,17 +290,22 @@ bool tutti_epochs_all_left(const tutti_launcher *l)
     return true;
 }
 
-void tutti_epochs_send_next(tutti_launcher *l)
+tutti_status tutti_epochs_gather(tutti_launcher *l, tutti_failure *err)
 {
     tutti_launch_epochs *e = &l->epochs;
     const tutti_link_message next = {
         .kind = TUTTI_LINK_NEXT, .epoch = e->epoch, .lost = e->lost, .port = l->port, .lost_ns = e->lost_ns};
-    for (int r = 0; r < l->nranks; r++) {
-        if (!l->ranks[r].runs) continue;
+    tutti_status st = TUTTI_OK;
+    for (int r = 0; r < l->nranks && !st; r++) {
+        if (!l->ranks[r].runs) {
+            st = tutti_launch_start_rank(l, r, err);
+            continue;
+        }
         e->phase[r] = TUTTI_RANK_JOINS;
         /* if this fails, the rank has just died, and its end will be seen */
         (void)tutti_link_send(e->link[r], &next, l->base + r ? -1 : l->listener);
     }
+    return st;
 }
 
 bool tutti_epochs_advance(tutti_launcher *l, tutti_failure *err)
@@ -302,12 +316,8 @@ bool tutti_epochs_advance(tutti_launcher *l, tutti_failure *err)
     if (!e->broken) return restart_awaited(l, err) == TUTTI_OK;
     if (!tutti_epochs_all_left(l)) return true;
     if (l->listener >= 0) close(l->listener);
-    tutti_status st = tutti_launch_listen(l, err);
-    if (st) return false;
+    if (tutti_launch_listen(l, err)) return false;
     e->epoch++;
     e->broken = false;
-    tutti_epochs_send_next(l);
-    for (int r = 0; r < l->nranks && !st; r++)
-        if (!l->ranks[r].runs) st = tutti_launch_start_rank(l, r, err);
-    return st == TUTTI_OK;
+    return tutti_epochs_gather(l, err) == TUTTI_OK;
 }

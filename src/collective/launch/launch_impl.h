@@ -66,6 +66,10 @@ typedef struct {
 tutti_status tutti_launch_listen(tutti_launcher *l, tutti_failure *err);
 tutti_status tutti_launch_start_rank(tutti_launcher *l, int rank, tutti_failure *err);
 void tutti_launch_send_all(tutti_launcher *l, int signal);
+/* Kills the running ranks; their ends then count as no failures of their own. */
+void tutti_launch_kill_all(tutti_launcher *l);
+/* Gives running ranks options->grace_s to end by themselves; a grace that runs already stays. */
+void tutti_launch_hurry(tutti_launcher *l);
 /* Sets l->bears if rank 0 is here and has said that it goes on without the others. */
 void tutti_launch_hear_zero(tutti_launcher *l);
 /* Writes how a rank of this host has ended, and whether memory had run out. */
@@ -96,8 +100,14 @@ void tutti_epochs_give_up(tutti_launcher *l);
 void tutti_epochs_break(tutti_launcher *l, int lost);
 /* True if each rank of this host has ended or waits for the next epoch. */
 bool tutti_epochs_all_left(const tutti_launcher *l);
-/* Sends each running rank the message NEXT: the current epoch gathers. */
-void tutti_epochs_send_next(tutti_launcher *l);
+/* True if each running rank of this host has done its first step of the epoch. */
+bool tutti_epochs_all_play(const tutti_launcher *l);
+/* True if rank 0 of the group was here and has ended well: it does so only when all steps are done and the result is
+ * saved. */
+bool tutti_epochs_zero_is_done(const tutti_launcher *l);
+/* Gathers the ranks of this host for the current epoch: sends the message NEXT to those that run, and starts the
+ * others. */
+tutti_status tutti_epochs_gather(tutti_launcher *l, tutti_failure *err);
 
 /* ---- launch_told.c: where options->decide is set ---- */
 

@@ -9,46 +9,27 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../base/clock.h"
 #include "launch_impl.h"
-
-static bool all_play(const tutti_launcher *l)
-{
-    for (int r = 0; r < l->nranks; r++)
-        if (l->ranks[r].runs && l->epochs.phase[r] != TUTTI_RANK_PLAYS) return false;
-    return l->nrunning > 0;
-}
-
-static bool zero_is_done(const tutti_launcher *l)
-{
-    return l->base == 0 && l->nranks > 0 && l->ranks[0].pid && !l->ranks[0].runs && l->ranks[0].code == 0;
-}
 
 static tutti_launch_facts facts_of(const tutti_launcher *l)
 {
     const tutti_launch_epochs *e = &l->epochs;
     return (tutti_launch_facts){.epoch = e->epoch,
-                                .plays = all_play(l),
+                                .plays = l->nrunning > 0 && tutti_epochs_all_play(l),
                                 .broken = e->broken,
                                 .left = e->epoch == 0 || ((e->broken || e->saving) && tutti_epochs_all_left(l)),
-                                .done = zero_is_done(l),
+                                .done = tutti_epochs_zero_is_done(l),
                                 .idle = l->nrunning == 0,
                                 .bears = l->base == 0 && l->bears,
                                 .lost = e->lost,
                                 .code = l->interrupts > 1 ? 128 + SIGINT : e->own_code};
 }
 
-static void kill_running(tutti_launcher *l)
-{
-    for (int r = 0; r < l->nranks; r++) l->ends[r].killed |= l->ranks[r].runs;
-    tutti_launch_send_all(l, SIGKILL);
-}
-
 static void follow_break(tutti_launcher *l, const tutti_launch_order *o)
 {
     if (o->epoch != l->epochs.epoch) return;
     tutti_epochs_break(l, o->lost);
-    if (o->is_hard) kill_running(l);
+    if (o->is_hard) tutti_launch_kill_all(l);
 }
 
 /* Asks the ranks once to save and end. */
@@ -88,29 +69,24 @@ static void take_place(tutti_launcher *l, const tutti_launch_order *o)
 
 static bool follow_next(tutti_launcher *l, const tutti_launch_order *o, tutti_failure *err)
 {
-    tutti_status st = TUTTI_OK;
     if (o->epoch <= l->epochs.epoch) return true;
     if (!is_same_place(l, o) && l->nrunning) { /* the order comes again when they have ended */
         l->epochs.broken = true;
-        kill_running(l);
+        tutti_launch_kill_all(l);
         return true;
     }
     take_place(l, o);
-    tutti_epochs_send_next(l);
-    for (int r = 0; r < l->nranks && !st; r++)
-        if (!l->ranks[r].runs) st = tutti_launch_start_rank(l, r, err);
-    return st == TUTTI_OK;
+    return tutti_epochs_gather(l, err) == TUTTI_OK;
 }
 
 static void follow_end(tutti_launcher *l, const tutti_launch_order *o)
 {
-    const double grace = l->options->grace_s > 0 ? l->options->grace_s : 5;
     if (l->epochs.told_end) return;
     l->epochs.told_end = true;
     l->epochs.told_code = o->code;
     tutti_epochs_give_up(l);
-    if (o->is_hard) kill_running(l);
-    if (l->nrunning && l->kill_at == 0) l->kill_at = tutti_clock_s() + grace;
+    if (o->is_hard) tutti_launch_kill_all(l);
+    if (l->nrunning) tutti_launch_hurry(l);
 }
 
 bool tutti_told_advance(tutti_launcher *l, tutti_failure *err)
