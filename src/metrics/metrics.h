@@ -73,7 +73,7 @@ int64_t tutti_cost_charge(tutti_cost *c, tutti_cost_part part);
  * took no time. */
 void tutti_cost_table(const double seconds[TUTTI_NCOSTS], int nranks, tutti_strbuf *out);
 
-/* What rank 0 knows of the costs besides their means. */
+/* Figures of the costs that rank 0 knows besides their means. */
 typedef struct {
     double served;    /* seconds that it spent for workers of other hosts, in sum */
     int slowest;      /* the rank whose passes took longest */

@@ -17,7 +17,7 @@ enum {
     TUTTI_COPY_VECTORS = 2 * TUTTI_RULE_MAX_STATES + 2,
 };
 
-/* What one rank has written into a slot beside its vectors: the step, the loss and other figures. */
+/* The figures that one rank has written into a slot beside its vectors: the step, the loss and others. */
 typedef struct {
     _Atomic int64_t done; /* 1 + the step of the rank's part; 0 = the part is not whole */
     double loss;
