@@ -55,6 +55,7 @@ typedef struct {
 typedef struct {
     tutti_agent_talk talk;
     char address[TUTTI_AGENT_ADDRESS]; /* the address it comes from */
+    double came_at;                    /* when it was accepted */
 } tutti_agent_caller;
 
 /* Opens the sockets on which this agent listens, without waiting in accept. */

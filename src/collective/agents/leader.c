@@ -57,6 +57,7 @@ static void accept_callers(tutti_agents *a)
 {
     tutti_agent_caller caller;
     while (a->ncallers < TUTTI_AGENTS_MOST && tutti_agent_accept(a, &caller)) {
+        caller.came_at = tutti_clock_s();
         a->callers = tutti_realloc(a->callers, sizeof *a->callers * (size_t)(a->ncallers + 1));
         a->callers[a->ncallers++] = caller;
     }
@@ -86,11 +87,14 @@ static void welcome(tutti_agents *a, tutti_agent_caller *caller)
     if (a->epoch && !h->in_epoch) tutti_agents_say(a, "another host (%s) joins, with %d ranks", h->address, h->nlocal);
 }
 
+/* Lets callers say who they are, within the deadline: one that says nothing would keep a descriptor for ever. */
 static void hear_callers(tutti_agents *a)
 {
+    const double oldest = tutti_clock_s() - a->options.deadline_s;
     int n = 0;
     for (int c = 0; c < a->ncallers; c++) {
         if (tutti_agent_receive(a, &a->callers[c].talk) > 0) welcome(a, &a->callers[c]);
+        if (a->callers[c].came_at < oldest) tutti_agent_hang_up(&a->callers[c].talk);
         if (a->callers[c].talk.fd >= 0) a->callers[n++] = a->callers[c];
     }
     a->ncallers = n;

@@ -285,6 +285,15 @@ static void losses_beyond_the_limit_end_the_run(void **state)
     drop(&c);
 }
 
+static int connect_to(const cluster *c)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)c->port)};
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+    return fd;
+}
+
 /* Bytes of others must neither stop the agents nor be believed. */
 static void strangers_are_sent_away(void **state)
 {
@@ -296,10 +305,7 @@ static void strangers_are_sent_away(void **state)
     until_epoch(&c, 1);
     for (size_t i = 0; i < sizeof noise; i++) noise[i] = (char)(i * 2654435761u >> 13);
     for (int i = 0; i < 3; i++) {
-        struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)c.port)};
-        to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+        const int fd = connect_to(&c);
         (void)!send(fd, i < 2 ? words[i] : noise, i < 2 ? strlen(words[i]) : sizeof noise, MSG_NOSIGNAL);
         for (int t = 0; t < 30; t++) turn(&c);
         close(fd);
@@ -308,6 +314,26 @@ static void strangers_are_sent_away(void **state)
     assert_false(c.hosts[0].ended);
     lose_rank(&c, 1, 1);
     until_epoch(&c, 2);
+    drop(&c);
+}
+
+static void a_caller_that_says_nothing_is_sent_away_at_the_deadline(void **state)
+{
+    cluster c;
+    char byte;
+    ssize_t n = -1;
+    (void)state;
+    make(&c, 1, 1, 1, 1);
+    until_epoch(&c, 1);
+    const int fd = connect_to(&c);
+    const double began = tutti_clock_s();
+    while (n < 0 && tutti_clock_s() < began + 10) {
+        turn(&c);
+        n = recv(fd, &byte, 1, MSG_DONTWAIT);
+    }
+    assert_int_equal(n, 0); /* the leader has closed it */
+    assert_true(tutti_clock_s() - began > 0.5);
+    close(fd);
     drop(&c);
 }
 
@@ -338,6 +364,7 @@ int main(void)
         cmocka_unit_test(a_rank_that_fails_by_itself_ends_all),
         cmocka_unit_test(losses_beyond_the_limit_end_the_run),
         cmocka_unit_test(strangers_are_sent_away),
+        cmocka_unit_test(a_caller_that_says_nothing_is_sent_away_at_the_deadline),
         cmocka_unit_test(only_texts_of_agents_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
