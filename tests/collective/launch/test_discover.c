@@ -215,7 +215,7 @@ static void rank_0_listens_where_its_name_may_lead(void **state)
                  {"[::1]", false, false, true}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         tutti_address a;
-        int fds[TUTTI_ADDRESS_MOST_LISTENERS], port, free_port = tutti_reach_listen(true, &port);
+        int fds[TUTTI_ADDRESS_MOST_LISTENERS], port, free_port = tutti_reach_listen(TUTTI_REACH_LOOPBACK, &port);
         close(free_port);
         assert_int_equal(tutti_address_read(cases[i].text, &a, NULL), TUTTI_OK);
         const int n = tutti_address_listen(&a, port, fds);
@@ -240,7 +240,7 @@ static void of_several_addresses_the_one_that_answers_is_taken(void **state)
 {
     (void)state;
     char list[TUTTI_REACH_TEXT], out[64];
-    int port, fd = tutti_reach_listen(true, &port);
+    int port, fd = tutti_reach_listen(TUTTI_REACH_LOOPBACK, &port);
     assert_true(fd >= 0 && port > 0);
     tutti_reach_own(list);
     assert_true(strlen(list) > 0);
