@@ -102,7 +102,7 @@ def check_faults(root, name, text, findings):
     missing."""
     paths = {os.path.basename(path): path for path in glob.glob(os.path.join(root, "tests/**/test_*"), recursive=True)}
     paths.update((os.path.basename(path), path) for path in glob.glob(os.path.join(root, "tests/*/*.py")))
-    known = set()
+    known, run = set(), read(os.path.join(root, "tests/CMakeLists.txt"))
     for row in re.findall(r"^F\d\d .*", text, re.M):
         numbers = re.findall(r"\bF(\d\d)", row.partition("|")[0])
         known.update(map(int, numbers))
@@ -112,6 +112,8 @@ def check_faults(root, name, text, findings):
                 findings.append(f"{name}: {test} is not a test of F{numbers[0]}")
             elif file not in paths or len(re.findall(rf"\b{test}\b", read(paths[file]))) < 1 + file.endswith(".c"):
                 findings.append(f"{name}: {file} has no test {test}")
+            elif file.endswith(".py") and file not in run:
+                findings.append(f"{name}: tests/CMakeLists.txt does not run {file}")
     findings += [f"{name}: F{number:02} is missing" for number in range(1, NFAULTS + 1) if number not in known]
 
 

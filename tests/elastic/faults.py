@@ -20,7 +20,8 @@ import tempfile
 import time
 
 import soak
-from ranks import children, lines, state_of, wait_until, weights_in
+from losses import Failed, check
+from ranks import children, lines, lock_of, state_of, wait_until, weights_in
 
 NET = "name: small\ninput: [1, 28, 28]\nclasses: 10\nlayers:\n  - max-pool: {kernel: 14, stride: 14}\n" \
       "  - dense: {units: 10}\n  - softmax-cross-entropy\n"
@@ -40,17 +41,8 @@ CONTROL = "/sys/fs/cgroup"
 LIMIT_S = 60
 
 
-class Failed(Exception):
-    """The words of a case that failed."""
-
-
 class Skipped(Exception):
     """What this machine does not permit."""
-
-
-def check(holds, words):
-    if not holds:
-        raise Failed(words)
 
 
 class Bench:
@@ -217,7 +209,7 @@ def test_f25_one_byte_at_a_time_on_all_sockets_changes_nothing(bench):
     out, harm = bench.folder / "agents", {"HARM_BYTES": 1, "TUTTI_WIRE": "tcp"}  # which is not measured first
     first = bench.start("agents", "--ranks-per-host", "1", "--listen", "127.0.0.1", **harm)
     try:
-        text = wait_until(lambda: (out / "leader").exists() and (out / "leader").read_text().strip(), "agent that leads")
+        text = wait_until(lambda: lock_of(out / "leader")[1], "agent that leads")
         second = bench.start("agents", "--ranks-per-host", "1", "--join", text, **harm)
         said = [p.communicate(timeout=LIMIT_S)[0].decode() for p in (first, second)]
     finally:

@@ -61,13 +61,13 @@ def lines(path):
 
 
 def lock_of(path):
-    """Returns the process that has locked a file, and the text of the file; 0 and nothing if nobody has."""
+    """Returns the process that has locked a file, and the first line of the file; 0 and nothing if nobody has."""
     try:
         node = f":{os.stat(path).st_ino}"
         with open("/proc/locks", encoding="utf-8") as f:
             held = [x.split() for x in f if " FLOCK " in x]
         with open(path, encoding="utf-8") as f:
-            text = f.read().strip()
+            text = f.readline().strip()
     except OSError:
         return 0, ""
     return next(((int(x[4]), text) for x in held if x[1] == "FLOCK" and x[5].endswith(node)), (0, ""))

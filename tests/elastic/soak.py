@@ -26,6 +26,7 @@ import sys
 import tempfile
 import time
 
+from losses import Failed, check
 from ranks import children, kill, lines, lock_of, processes_with, state_of, wait_until, weights_in
 
 STEPS, EVERY = 90, 15
@@ -47,15 +48,6 @@ RESTARTS, DISK_MB, LIMIT_S = "99", 48, 60
 SHORTER = 2  # plays of a shorter sequence that must all go well before it counts as one that does not fail
 SAVED, FULL = 128 + signal.SIGTERM, "No space left on device"
 RENDEZVOUS, TOO_LATE = 5, "the first agent of the run is not reached"  # an agent that came when all others had ended
-
-
-class Failed(Exception):
-    """The words of a run that did not end as it should."""
-
-
-def check(holds, words):
-    if not holds:
-        raise Failed(words)
 
 
 Fault = collections.namedtuple("Fault", "kind at by")  # what, after which step, and 0 to 1, which draws the rest
