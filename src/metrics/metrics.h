@@ -25,8 +25,8 @@ typedef struct {
 typedef struct tutti_metrics tutti_metrics;
 
 /* Opens the file for appending. First it removes the lines that a resumed run will write again: lines of steps beyond
- * last_step, lines of ends, and lines that are not valid (all or nothing, by renaming). last_step < 0: the file starts
- * empty. */
+ * last_step but for restarts, lines of ends, and lines that are not valid (all or nothing, by renaming). last_step < 0:
+ * the file starts empty. */
 tutti_status tutti_metrics_open(const char *path, int64_t last_step, tutti_metrics **out, tutti_failure *err);
 /* Writes one line; `event` is the value of "ev". Fails if the file was removed, renamed or replaced meanwhile. */
 tutti_status tutti_metrics_write(tutti_metrics *m, const char *event, const tutti_metric *metrics, int n,
@@ -126,7 +126,7 @@ typedef struct {
     double comm_ms, step_ms;   /* sums over all lines of steps */
     double cost[TUTTI_NCOSTS]; /* seconds of each part, over all processes of the run */
     int nranks;                /* ranks of the last process that ended; 0 = none has ended */
-    /* last_step: step of the last line; end_step: step of the last line that reports an end, by a signal or not; -1 =
+    /* last_step: step of the last line that is not a restart; end_step: step of the last line that reports an end, by a signal or not; -1 =
      * none */
     int64_t last_step, end_step;
     char weights[32];

@@ -23,14 +23,15 @@ struct tutti_metrics {
 static const size_t MAX_METRICS_BYTES = (size_t)1 << 32;
 
 /* True if a line stays in the file when a run is resumed after last_step. A line without a step stays (this version
- * writes no such line). */
+ * writes no such line). A restart happened even if a later one went back behind it, so its line stays, too. */
 static bool keeps(const char *line, size_t nbytes, int64_t last_step)
 {
     cJSON *root = tutti_json_parse(line, nbytes);
     const cJSON *step = cJSON_GetObjectItemCaseSensitive(root, "step");
     const cJSON *event = cJSON_GetObjectItemCaseSensitive(root, "ev");
-    const bool kept = cJSON_IsString(event) && strcmp(event->valuestring, "end") != 0 &&
-                      (!cJSON_IsNumber(step) || step->valuedouble <= (double)last_step);
+    const bool kept =
+        cJSON_IsString(event) && strcmp(event->valuestring, "end") != 0 &&
+        (!cJSON_IsNumber(step) || step->valuedouble <= (double)last_step || !strcmp(event->valuestring, "restart"));
     cJSON_Delete(root);
     return kept;
 }

@@ -183,7 +183,8 @@ static void take_line(reader *c, const cJSON *line)
     tutti_run_lines *r = c->r;
     const char *ev = words(line, "ev");
     if (!*ev) return;
-    const int64_t step = r->last_step = (int64_t)number(line, "step", (double)r->last_step);
+    const int64_t step = (int64_t)number(line, "step", (double)r->last_step);
+    if (strcmp(ev, "restart") != 0) r->last_step = step; /* a later restart may have gone back behind this one */
     if (!strcmp(ev, "step")) {
         take_step(c, line, step);
     } else if (!strcmp(ev, "eval")) {

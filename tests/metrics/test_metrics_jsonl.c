@@ -79,11 +79,30 @@ static void a_resumed_run_says_each_step_once(void **state)
     unlink(whole);
 }
 
+static void a_restart_stays_when_a_later_one_goes_back_behind_it(void **state)
+{
+    (void)state;
+    char path[64];
+    temporary(path);
+    write_steps(path, 1, 7, -1);
+    FILE *f = fopen(path, "a");
+    fputs("{\"ev\":\"restart\",\"step\":7,\"lost\":1}\n", f);
+    fclose(f);
+    write_steps(path, 5, 5, 4);
+    char *text = contents(path);
+    assert_null(strstr(text, "\"step\":6"));
+    assert_non_null(strstr(
+        text, "\"step\":4,\"loss\":0.25}\n{\"ev\":\"restart\",\"step\":7,\"lost\":1}\n{\"ev\":\"step\",\"step\":5,"));
+    free(text);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_number_that_json_cannot_hold_is_null_and_named),
         cmocka_unit_test(a_resumed_run_says_each_step_once),
+        cmocka_unit_test(a_restart_stays_when_a_later_one_goes_back_behind_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,9 @@ static void tests_costs_and_words_are_kept(void **state)
                                    "{\"ev\":\"eval\",\"step\":4,\"accuracy\":0.5,\"loss\":2,\"seconds\":1.5}\n"
                                    "{\"ev\":\"visits\",\"step\":8,\"words\":\"16 visits\"}\n"
                                    "{\"ev\":\"cost\",\"step\":8,\"ranks\":2,\"compute\":3,\"other\":0.5}\n"
-                                   "{\"ev\":\"end\",\"step\":8,\"weights\":\"abc\",\"seconds\":4}\n{\"ev\":\"torn");
+                                   "{\"ev\":\"end\",\"step\":8,\"weights\":\"abc\",\"seconds\":4}\n"
+                                   "{\"ev\":\"restart\",\"step\":9,\"seconds\":0.5}\n{\"ev\":\"torn");
+    assert_true(r.restarts.n == 1 && r.restarts.x[0] == 9 && r.restarts.y[0] == 0.5);
     assert_true(r.loss.n == 1 && isnan(r.loss.y[0]) && r.speed.y[0] == 64);
     assert_true(r.times.n == 1 && r.times.x[0] == 4 && r.times.y[0] == 250 && r.step_ms == 250);
     assert_int_equal(r.ntests, 1);
