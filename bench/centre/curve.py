@@ -6,7 +6,8 @@ import math
 
 LEFT, TOP, WIDTH, HEIGHT, RIGHT, BOTTOM = 64, 34, 460, 300, 110, 48
 STYLE = """<style>
-text { font: 12px sans-serif; fill: #222 } .axis { stroke: #ccc; stroke-width: 0.6 } .page { fill: #fff } polyline { fill: none; stroke-width: 2 }
+text { font: 12px sans-serif; fill: #222 } .axis { stroke: #ccc; stroke-width: 0.6 } .page { fill: #fff }
+polyline { fill: none; stroke-width: 2 }
 .line0 { stroke: #c0392b } .dot0 { fill: #c0392b } .line1 { stroke: #2a6db0 } .dot1 { fill: #2a6db0 }
 @media (prefers-color-scheme: dark) { text { fill: #ddd } .page { fill: #161616 } .axis { stroke: #444 }
 .line0 { stroke: #ff8a73 } .dot0 { fill: #ff8a73 } .line1 { stroke: #7fb3e6 } .dot1 { fill: #7fb3e6 } }

@@ -126,8 +126,8 @@ typedef struct {
     double comm_ms, step_ms;   /* sums over all lines of steps */
     double cost[TUTTI_NCOSTS]; /* seconds of each part, over all processes of the run */
     int nranks;                /* ranks of the last process that ended; 0 = none has ended */
-    /* last_step: step of the last line that is not a restart; end_step: step of the last line that reports an end, by a signal or not; -1 =
-     * none */
+    /* last_step: step of the last line that is not a restart; end_step: step of the last line that reports an end, by a
+     * signal or not; -1 = none */
     int64_t last_step, end_step;
     char weights[32];
     bool has_ended; /* the run ended with its last step, not by a signal */
