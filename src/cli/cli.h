@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli.h: the program's commands: a file cmd_<name>.c for each, which ends with its row; main.c lists the names.
- * Threads: owner. */
+/* cli.h: the program's commands. Each is a file cmd_<name>.c, which ends with the command's row (tutti_command); main.c
+ * lists the rows by name. Threads: owner. */
 #ifndef TUTTI_CLI_H
 #define TUTTI_CLI_H
 
@@ -41,14 +41,14 @@ typedef struct {
     const char *name;     /* name without dashes: "ranks" */
     const char *argument; /* word for the value in --help: "N"; NULL = switch */
     const char *help;
-    unsigned is; /* bit set of TUTTI_FLAG_MANY ..., or 0 */
+    unsigned is; /* bit set of TUTTI_FLAG_MANY and the other properties below, or 0 */
 } tutti_flag;
 enum {
     TUTTI_FLAG_MANY = 1,   /* the flag may be given several times */
     TUTTI_FLAG_READS = 2,  /* the flag's value names a file that is read: it must not be empty */
     TUTTI_FLAG_WRITES = 4, /* the value names a file that is written: not empty, nor a file that is read */
-    /* The flag's value may be missing (NULL then). The next argument is taken as the value if it ends as `argument`
-     * does: "[FILE.svg]". */
+    /* The flag's value may be missing (NULL then). With `argument` "[FILE.svg]", the next argument is the value only if
+     * it ends in ".svg". */
     TUTTI_FLAG_OPTIONAL = 8,
     TUTTI_FLAG_RUN = 16, /* the flag's value is a path that is written, the folder of a run; the command makes it */
     TUTTI_FLAG_FOLDER =
@@ -78,20 +78,20 @@ typedef struct {
     bool any_arguments; /* true if `run` checks the arguments that are not flags by itself */
     tutti_status (*run)(const tutti_flags *f, tutti_failure *err);
 } tutti_cli_form;
-/* All flags of a table, as members of a form. */
+/* Sets the members `flags` and `nflags` of a tutti_cli_form to a table of flags. */
 #define TUTTI_CLI_FLAGS(table) .flags = (table), .nflags = sizeof(table) / sizeof *(table)
 /* Parses the arguments, answers --help, refuses too many or too few arguments and outputs that are also inputs, then
  * calls form->run. Prints the failure of any of these. Returns the exit code. */
 int tutti_cli_run(const tutti_cli_form *form, int argc, char **argv);
 
-/* Calls tutti_outputs_check for all flags, with the files that they, the other arguments and the environment name. */
+/* Calls tutti_outputs_check for the files that flags, other arguments and environment variables name. */
 tutti_status tutti_cli_check_flags(const tutti_flags *f, tutti_failure *err);
 /* Calls tutti_outputs_try for all flags. Only the process that writes the files may call it. */
 tutti_status tutti_cli_try_flags(const tutti_flags *f, tutti_failure *err);
 /* Code that reads a file which no argument names must call this function first. what: the file in words, "the job's
- * model". TUTTI_ERR_USAGE: an output among the flags would overwrite the file. of_run true: also refuses an output that
- * is a run's folder if the file is one that a run writes into it. of_run false: the run may read from its own folder,
- * because it may begin at weights there. f or path NULL: nothing is checked. */
+ * model". TUTTI_ERR_USAGE: an output of the flags would overwrite the file; with of_run, also: an output is the folder
+ * of a run, and a run writes a file of this name there. of_run false is for weights, because a run may begin at weights
+ * that lie in its own folder. f or path NULL: nothing is checked. */
 tutti_status tutti_cli_check_read(const tutti_flags *f, const char *what, const char *path, bool of_run,
                                   tutti_failure *err);
 /* Calls tutti_cli_check_read for every file that a job names (model, data, tuned kernels, initial weights) and for this

@@ -91,7 +91,8 @@ tutti_status tutti_cli_check_flags(const tutti_flags *f, tutti_failure *err)
             const char *value = f->value[i][j];
             if (f->flags[i].is & TUTTI_FLAG_READS && !value[0])
                 st = tutti_fail(err, TUTTI_ERR_USAGE, "%s: a name is missing", what);
-            /* the folder of a run may be read: a run may begin at weights that lie there, and checks that itself */
+            /* the value of --init may lie in the folder that this run writes: a run may begin at its own weights, and
+             * checks them itself */
             if (!st && f->flags[i].is & TUTTI_FLAG_READS)
                 st = tutti_cli_check_read(f, what, value, strcmp(f->flags[i].name, "init") != 0, err);
             if (!st) st = check_words(f, what, value, err);

@@ -67,7 +67,7 @@ static const tutti_command *command_of(const char *name)
     return NULL;
 }
 
-/* Returns the command for a link with this name: svm-train, svm-predict. */
+/* Returns the command that a symbolic link to this program names: svm-train or svm-predict; NULL for any other name. */
 static const tutti_command *command_of_link(const char *program)
 {
     const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;

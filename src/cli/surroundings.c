@@ -3,7 +3,8 @@
  * output that could not be written.
  *
  * If a standard stream is closed, the first file that is opened gets its number, and printed text would go into that
- * file. So /dev/null takes its place, opened the other way round: using it fails, as it does with a closed stream. */
+ * file. So /dev/null takes the stream's place: opened only for writing where the program reads, only for reading where
+ * it writes. Using the stream then fails, as with a closed one. */
 #include "surroundings.h"
 
 #include <errno.h>

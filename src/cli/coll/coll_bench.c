@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_bench.c: `tutti coll bench`: times exchanges between real ranks and prints the columns of nccl-tests, plus the
- * fraction of the memory bound that was reached. If no launcher has started it, it starts the ranks itself. */
+/* coll_bench.c: `tutti coll bench`: times exchanges between real ranks and prints the columns of nccl-tests, and which
+ * fraction of the memory's rate was reached. If no launcher has started it, it starts the ranks itself. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,7 +172,7 @@ static void write_row(tutti_strbuf *out, const bench_request *q, long long bytes
 
 /* --- the ranks --- */
 
-/* Adds the number of wrong elements to *wrong; prints on rank 0 only. */
+/* Times the collective at each size. *wrong: the number of wrong elements is added to it. Only rank 0 prints. */
 static tutti_status run_sizes(tutti_group *g, const bench_request *q, tutti_strbuf *json, long long *wrong,
                               tutti_failure *err)
 {

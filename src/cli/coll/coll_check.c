@@ -77,9 +77,9 @@ static void add_room(const tutti_coll_schedule *s, int32_t room, const char *sto
                             room == 2 ? " (Simple) or 8 (LL)" : " (LL), not where they hold 2 (Simple)", stops);
 }
 
-/* Checks a schedule whose channels buffer messages: a program of MSCCL, whose connections buffer 2 (protocol Simple) or
- * 8 (LL), or a text that gives the number. A schedule without a deadlock at one number has none at a larger one. *room:
- * the smallest such number. notes: text to print after the verdict. */
+/* Checks a schedule whose channels can hold messages that are not received yet: a program of MSCCL, whose connections
+ * hold 2 (protocol Simple) or 8 (LL), or a text that gives the number. A schedule that has no deadlock if channels hold
+ * n messages has none if they hold more. *room: the smallest such n. notes: text to print after the verdict. */
 static tutti_status check_with_room(const tutti_coll_schedule *s, int32_t *room, tutti_check_report *report,
                                     tutti_strbuf *notes, tutti_failure *err)
 {

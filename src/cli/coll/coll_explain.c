@@ -46,8 +46,8 @@ static tutti_status find_policy(const char *name, const tutti_policy **out, tutt
     return tutti_fail(err, TUTTI_ERR_USAGE, "--policy %s: there are fastest, hybrid", name);
 }
 
-/* Returns the number of blocks of --bytes that make the vector: 1, but for an all-to-all one for each rank, because
- * --bytes is then one row of the matrix. */
+/* Returns how many times --bytes the vector is long: once. For an all-to-all, --bytes is what one rank sends, and the
+ * vector is the matrix with one such row for each rank. */
 static int64_t rows_of(const tutti_compile_request *q)
 {
     return q->collective == TUTTI_ALL_TO_ALL ? q->nranks : 1;
@@ -151,7 +151,7 @@ static tutti_status explain_ranges(const tutti_flags *f, const tutti_policy *pol
     return st;
 }
 
-/* Refuses flags that mean nothing for a single file, and the name of an algorithm in its place. */
+/* Refuses flags for all algorithms beside a file of one schedule, and the name of an algorithm in place of the file. */
 static tutti_status refuse(const tutti_flags *f, const char *path, tutti_failure *err)
 {
     static const char *const others[] = {"ranks", "collective", "ranges", "policy", "max-fan-in", "svg", NULL};
@@ -178,7 +178,8 @@ static tutti_status explain_file(const tutti_flags *f, int64_t bytes, const tutt
     return st;
 }
 
-/* Draws times with --ranges up to --bytes; otherwise it marks --bytes and shows larger sizes too. */
+/* Draws times over sizes. With --ranges the sizes end at --bytes; otherwise --bytes is marked and larger sizes
+ * follow. */
 static tutti_status draw_times(const tutti_flags *f, const tutti_policy *policy, const tutti_compile_request *q,
                                int64_t bytes, const tutti_topology *t, tutti_failure *err)
 {

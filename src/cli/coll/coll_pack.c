@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_pack.c: `tutti coll pack TOPOLOGY`: packs trees into the links of a topology and prints bound, rate and trees.
- * */
+/* coll_pack.c: `tutti coll pack TOPOLOGY`: packs trees into the links of a topology. Prints the upper bound of the
+ * rate, the rate that was reached, and the trees. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static tutti_status read_question(const tutti_flags *f, question *q, tutti_failu
     return st;
 }
 
-/* Opens the direct links if they join all ranks, else all links. */
+/* Opens the network of direct links between ranks if these links join all ranks, else the network of all links. */
 static tutti_status open_network(const tutti_topology *t, const tutti_flags *f, tutti_network *g, tutti_failure *err)
 {
     long ranks = 0;

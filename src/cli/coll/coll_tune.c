@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_tune.c: `tutti coll tune`: fits alpha, beta and gamma on this host and writes them to the file that predict,
- * explain and the chooser read. */
+/* coll_tune.c: `tutti coll tune`: fits figures of this host, such as alpha (seconds from a signal to the next step),
+ * beta (seconds to copy a byte) and gamma (seconds to add a byte), and writes them to the file that predict, explain
+ * and the chooser read. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_verify_all.c: `tutti coll verify-all`: proves every schedule of the matrix (verify.h) and prints the
- * counter-example of the first wrong one. */
+/* coll_verify_all.c: `tutti coll verify-all`: proves every schedule of a matrix of algorithms and rank counts
+ * (verify.h), and prints the counter-example of the first wrong one. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ static const tutti_flag flags[] = {
 enum { MOST_COUNTS = 64 };
 static const double REDRAW_S = 0.1, LINE_S = 10;
 
-/* Totals of the schedules of one row of the matrix. */
+/* Totals of the schedules that were proved for one row of the matrix (verify.h). */
 typedef struct {
     int64_t nschedules, nsteps;
     double seconds, slowest_s;

@@ -48,7 +48,8 @@ static tutti_status read_prices(const tutti_flags *f, const tutti_topology *t, t
     return TUTTI_OK;
 }
 
-/* Reads the number of epochs. of_job: the epochs that the job gives; 0: it gives none. */
+/* Reads the number of epochs. of_job: the epochs that the job gives; 0: it gives none, and `without` is the message
+ * that says so. */
 static tutti_status read_epochs(const tutti_flags *f, double of_job, const char *without, tutti_predict_answers *a,
                                 tutti_failure *err)
 {

@@ -9,8 +9,8 @@
 
 typedef struct tutti_predict_wait tutti_predict_wait;
 
-/* Begins to print lines during a long wait. after_s: 5, the seconds before and between lines. Returns NULL if no thread
- * can be started; the other functions accept NULL. */
+/* Begins to print lines during a long wait. after_s: seconds before the first line and between lines (5). Returns NULL
+ * if no thread can be started; the other functions accept NULL. */
 tutti_predict_wait *tutti_predict_wait_begin(FILE *to, double after_s);
 /* Called when prediction i of n begins, with `nranks` ranks; arg is the wait. */
 void tutti_predict_wait_at(void *arg, int nranks, int i, int n);

@@ -33,7 +33,7 @@ static tutti_status write_picture(tutti_strbuf *svg, const char *path, tutti_fai
     return st;
 }
 
-/* Returns the loss of the first line from this step on. */
+/* Returns the loss of the first line of metrics.jsonl at this step or later. */
 static double loss_at(const tutti_run_lines *r, double step)
 {
     int i = 0;
@@ -132,8 +132,8 @@ static tutti_chart_way way_of(const tutti_run_way *w, const char *name, int n)
                              .n = n};
 }
 
-/* Counts the ranks, from 0, that have a line at the centre's last step. *n: how many of the last steps have lines of
- * all these ranks. */
+/* Counts the workers 0, 1, .. that have a line at the step of the centre's last line. *n: the number of last steps for
+ * which all of them and the centre have lines. */
 static int count_workers(const tutti_run_lines *r, int *n)
 {
     const tutti_run_points *centre = &r->centre.x;
@@ -241,8 +241,8 @@ static void print_speed(const tutti_run_lines *r)
     free(sorted);
 }
 
-/* Prints the share of exchanges in the run's whole time, as in the table below it. While the run has not ended, prints
- * their share in the time of its steps. */
+/* Prints which part of the run's whole time exchanges took, as the table of costs below this line does. While the run
+ * has not ended, prints their part of the time of its steps. */
 static void print_exchange(const tutti_run_lines *r)
 {
     double all = 0;
@@ -283,7 +283,7 @@ static void print_summary(const tutti_run_lines *r, const char *path)
     printf("picture   %s\n", path);
 }
 
-/* Checks the picture's path for a run's folder: the picture must not overwrite a file that is read, nor another
+/* Checks where the picture of the run in `dir` will be written: it must not overwrite a file that is read, nor another
  * picture. */
 static tutti_status check_out(const char *dir, const char *picture, tutti_failure *err)
 {

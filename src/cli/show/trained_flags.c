@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trained_flags.c: opens the checkpoint that a command names, and refuses to write over anything of it. */
+/* trained_flags.c: opens the checkpoint that a command names, and refuses outputs that would overwrite its files. */
 #include "trained_flags.h"
 
 #include <unistd.h>

@@ -18,8 +18,8 @@
     }
 
 /* Reads the flags and opens f->rest[0] (job/trained/trained.h); prints notes for the user to stderr after the command's
- * name. No output of the command may be a file that was opened, or a file of the run or of the data. The command's rows
- * must begin with TUTTI_TRAINED_FLAGS. */
+ * name. No output of the command may be a file that was opened, or a file of the run or of the data. The command's
+ * table of flags must begin with TUTTI_TRAINED_FLAGS. */
 tutti_status tutti_trained_open_flags(const char *command, const tutti_flags *f, tutti_trained_question *question,
                                       tutti_trained *out, tutti_failure *err);
 

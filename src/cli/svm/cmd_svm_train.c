@@ -138,7 +138,7 @@ static tutti_status play(trainer *t, tutti_failure *err)
     return st;
 }
 
-/* Prints the failure, except on ranks other than 0 if all ranks found it together. Returns the exit code. */
+/* Prints the failure. If all ranks have found the same failure, only rank 0 prints it. Returns the exit code. */
 static int end_code(const trainer *t, int rank, const tutti_failure *err)
 {
     if (t->stopped && err->status) {

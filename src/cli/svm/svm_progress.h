@@ -9,7 +9,8 @@
 typedef struct {
     bool shown, tty;
     bool open;                   /* true while the last line on the terminal is unfinished */
-    double eps, first_gap;       /* of the current subproblem: eps, and the first gap */
+    double eps, first_gap;       /* current subproblem: eps, at which it ends, and its first gap (largest violation of
+                                  * optimality) */
     double drawn;                /* time of the latest drawing, by tutti_clock_s */
     tutti_metrics *trace;        /* writes the file of --trace; NULL = no trace */
     tutti_failure trace_failure; /* the first failure to write, reported at the end */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topo_bounds.c: `tutti topo bounds TOPOLOGY --ranks P --bytes B`: prints the lower bounds of a collective's time (L1
- * to L7). */
+/* topo_bounds.c: `tutti topo bounds TOPOLOGY --ranks P --bytes B`: prints the lower bounds of a collective's time,
+ * which are named L1 to L7 (limits.c). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

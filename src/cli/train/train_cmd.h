@@ -40,7 +40,7 @@ tutti_status tutti_train_range(const tutti_flags *f, long otherwise, tutti_train
  * started this process. */
 bool tutti_train_is_agent(const tutti_flags *f);
 /* Runs the agent of this host until the run ends; returns the exit code. config: what the launcher's environment says;
- * each "rank" in it is an agent here. It is ended before the run begins (tutti_group_config_end). */
+ * each "rank" in it is an agent here. config is ended before the run begins (tutti_group_config_end). */
 int tutti_train_agent(const tutti_flags *f, tutti_group_config *config, char **argv);
 
 #endif
