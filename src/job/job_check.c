@@ -292,8 +292,8 @@ static tutti_status check_reduction(const tutti_job *job, const tutti_job_source
                                     tutti_plan_slots_for((int)job->ranks));
 }
 
-/* Checks that the batch, ranks, slots or micro-batches fit, as the plan needs them. If two keys do not fit, the message
- * blames the key that an override gives. */
+/* Checks that the batch can be divided as the plan needs: among the ranks, and into slots or micro-batches. If two keys
+ * do not fit, the message blames the key that an override gives. */
 static tutti_status check_shares(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     const tutti_plan_config config = tutti_job_plan_config(job, &(tutti_job_seat){0});
@@ -344,7 +344,8 @@ static tutti_status check_algorithm_keys(const tutti_job *job, const tutti_job_s
                : TUTTI_OK;
 }
 
-/* If the algorithm works with partial sums that are rounded too, adds the key for this to the message. */
+/* Adds the key `rounding: each` to the message if the algorithm would work with it, that is, if partial sums were
+ * rounded, too. */
 static void offer_rounding(const char *row, tutti_compile_request request, tutti_failure *err)
 {
     tutti_schedule *schedule = NULL;

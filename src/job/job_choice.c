@@ -232,13 +232,13 @@ void tutti_job_exchange_words(const tutti_plan *plan, char out[TUTTI_EXCHANGE_WO
 }
 
 typedef struct {
-    uint64_t question; /* hash of the question */
+    uint64_t question; /* hash of the question (hash_question) */
     tutti_job_choice answer;
 } answered;
 
 struct tutti_predict_memory {
     tutti_choice_memory choice;
-    answered *list; /* questions by which something was chosen */
+    answered *list; /* earlier questions of this process, each with the answer that was chosen */
     int n, room;
 };
 
@@ -334,7 +334,7 @@ static tutti_status choose(const tutti_job *job, tutti_choice_question *q, tutti
     return st;
 }
 
-/* Chooses; if the last question was the same, takes its answer. */
+/* Chooses the auto keys; if the same question was asked before, takes its answer. */
 static tutti_status choose_anew(const tutti_job *job, tutti_choice_question *q, tutti_predict_memory *memory,
                                 tutti_resolved *r, tutti_job_choice *out, tutti_failure *err)
 {

@@ -27,8 +27,8 @@ typedef struct {
 typedef struct {
     const tutti_topology *topology;
     const tutti_profile *profile; /* NULL: kernel times are assumed, for a run that has measured nothing */
-    /* gives the times of graphs with shared layers; NULL with a profile: no layer is shared; NULL without a profile:
-     * these times are assumed too */
+    /* Function for the times of graphs with shared layers. NULL, if `profile` is given: no layer is shared. NULL, if
+     * `profile` is NULL: these times are assumed, too. */
     tutti_choice_profile_of *profile_of;
     const void *profile_arg;
     bool keeps_layers;            /* true: no layer is shared, even if parallel.layers is auto */

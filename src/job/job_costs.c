@@ -58,9 +58,9 @@ static void bench_destroy(bench *b)
     free(b->zeros);
 }
 
-/* Binds, for n elements, the exchanges of the first unsplit bucket that a step or period starts. One bucket is enough,
- * because all buckets use the same algorithms. All ranks make the exchanges, even ranks that take no part in some of
- * them. */
+/* Binds the exchanges of one bucket, as if it had n elements: those exchanges that a step or period starts. The bucket
+ * is the first whose layers are not split; one is enough, because all buckets use the same algorithms. All ranks make
+ * the exchanges, even ranks that take no part in some of them. */
 static tutti_status bind_bucket(bench *b, int64_t n, const tutti_place *roots, tutti_failure *err)
 {
     const tutti_plan *plan = b->plan;

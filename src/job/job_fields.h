@@ -54,7 +54,7 @@ typedef enum {
 
 /* The configurations of the modules (data, graph, plan, train) hold the values of those modules' keys. Functions such
  * as tutti_job_plan_config and tutti_job_update, and the session, add values that follow from several keys or from a
- * rank's place. The other fields hold keys that no module has in that form. */
+ * rank's place. The other fields hold keys that no module's configuration has. */
 struct tutti_job {
     const char *model; /* name of a model that comes with the program, or path of a model file */
     tutti_dataset_config data;
@@ -68,22 +68,23 @@ struct tutti_job {
         int rule;                                   /* optimiser.rule: index for tutti_rule_at */
         double rule_value[TUTTI_JOB_MAX_RULE_KEYS]; /* values of the keys of all rules: tutti_rule_key_at */
         bool rule_switch[TUTTI_JOB_MAX_RULE_KEYS];  /* values of the keys of rules that are true or false */
-        const char *said_rate, *said_decay;         /* not keys: where the job gave optimiser.groups.rate and .decay */
+        const char *said_rate, *said_decay;         /* not keys: places in the job file of optimiser.groups.rate and
+                                                     * .decay, for messages */
     } optimiser;
     struct {
         const char *name; /* name of the method, for example sync-sgd */
         /* values of the keys of all methods: tutti_method_key_at */
         tutti_method_value value[TUTTI_JOB_MAX_METHOD_KEYS];
     } method;
-    int64_t ranks, threads; /* threads: per rank */
-    int device;             /* a tutti_device_wish */
+    int64_t ranks, threads; /* threads: threads of each rank */
+    int device;             /* the value of the key `device`, a tutti_device_wish */
     const char *partition;  /* none | numa | l3 | number of groups; it sets ranks and threads that are not given */
     struct {
         const char *tuned; /* kernels.tuned: a tune file, NULL = none */
     } kernels;
-    bool fuse;              /* tutti_model_fuse */
+    bool fuse;              /* true: layers are merged (tutti_model_fuse) */
     const char *loss_scale; /* auto | dynamic | number, as tutti_job_loss_scale reads it */
-    int reduction;          /* a tutti_reduction */
+    int reduction;          /* the value of the key `reduction`, a tutti_reduction */
     struct {
         const char *topology; /* exchange.topology: a line for algorithms that are bound to a topology */
         int buckets;          /* exchange.buckets: auto|size|soonest|layer|one|cut (tutti_bucket_rule) */
@@ -95,7 +96,8 @@ struct tutti_job {
     struct {
         tutti_texts layers;                    /* parallel.layers: dense layers that ranks share; [auto] = chosen */
         const char *groups;                    /* parallel.groups: auto | a number, as tutti_job_groups reads it */
-        const char *said_layers, *said_groups; /* not keys: where the job gave parallel.layers and parallel.groups */
+        const char *said_layers, *said_groups; /* not keys: places in the job file of parallel.layers and
+                                                * parallel.groups, for messages */
     } parallel;
     /* the following are not keys */
     bool ranks_by_partition; /* true if the partition has set the number of ranks */

@@ -16,7 +16,8 @@ static bool is_number_to(const char *text, double most)
     return tutti_options_is_number(text) && end != text && !*end && value >= 0 && value <= most;
 }
 
-/* is_rate: true in the range of optimiser.lr; is_decay: in that of optimiser.weight_decay (job_table.c). */
+/* is_rate returns true for a number that optimiser.lr may have (job_table.c); is_decay, for one that
+ * optimiser.weight_decay may have. */
 static bool is_rate(const char *text)
 {
     return is_number_to(text, 1e6);

@@ -29,8 +29,8 @@ typedef struct {
     tutti_strbuf saved;           /* lines for options->save_profile: the measurements */
 } session;
 
-/* Returns how many ranks of one host compute at the same time: on the topology `host` all ranks, up to its cores; on
- * another topology one. */
+/* Returns how many ranks of one host compute at the same time: on the topology `host` all ranks, but at most as many as
+ * it has cores; on another topology one. */
 static int busy_of(const session *s, int nranks)
 {
     double most = s->topology->kind == TUTTI_TOPOLOGY_HOST ? s->topology->figure[TUTTI_FIGURE_CORES] : 1;
@@ -143,7 +143,7 @@ static void adjust_profile(const session *s, const double *slowness, rank_view *
     if (s->options->speed > 0) tutti_profile_stretch(profile, 1 / s->options->speed);
 }
 
-/* The rank for which time_shared times other graphs. */
+/* Argument of time_shared: the rank whose graphs it times. */
 typedef struct {
     const session *s;
     const double *slowness;
@@ -151,8 +151,8 @@ typedef struct {
 } timed_rank;
 
 /* Gives the times of a graph whose layers are shared. A processor model has figures for any graph. Times that were
- * measured, or come from a trace, are of whole layers; a rank that shares a layer does as many multiplications, so the
- * times stay. */
+ * measured, or come from a trace, are of whole layers. They hold for shared layers, too: a rank computes a part of the
+ * outputs, but for the samples of all ranks that share the layer, which is as many multiplications. */
 static tutti_status time_shared(const void *arg, const tutti_graph *graph, tutti_profile *out, tutti_failure *err)
 {
     const timed_rank *t = arg;

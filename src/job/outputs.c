@@ -70,8 +70,8 @@ static bool links_to(const char *folder, bool (*counts)(const char *name), const
     return found;
 }
 
-/* True if a run keeps a file of this name. Other names in its folder are free for outputs: report.svg, an order of
- * visits. */
+/* True if a run keeps a file of this name in its folder. Outputs may have other names there, such as report.svg or the
+ * file of --record. */
 static bool keeps(const char *name)
 {
     static const char *const kept[] = {"job.yaml",   "lock",       "metrics.jsonl", "trace.json",

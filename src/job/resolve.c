@@ -12,7 +12,7 @@
 
 enum { FIRST_SCALE = 65536 }; /* the first dynamic loss scale: too large for some nets, which costs them a few steps */
 
-/* Returns the size of buckets in bytes, or the value that stands for their rule. */
+/* Returns the size of buckets in bytes, or the TUTTI_BUCKET_ constant of the rule that cuts them. */
 static int64_t bucket_bytes(const tutti_job *job)
 {
     switch ((tutti_bucket_rule)job->exchange.buckets) {

@@ -33,13 +33,14 @@ typedef struct {
     int rank, nranks;       /* nranks 0: the job's own count */
     const int32_t *host_of; /* the host of each rank, NULL = one host */
     bool prove_later;       /* true: schedules are proved later (tutti_plan_config) */
-    const char *times;      /* the text from tutti_job_share_times; NULL = the job's file is read here */
+    const char *times;      /* text of the tune file (tutti_job_share_times); NULL = the file that the job names is read
+                             * here */
     bool on_device;         /* kernels run on the job's `device`; false: on the cpu, for which predictions are made */
 } tutti_job_seat;
 
 /* Makes the model, step graph and plan of a job. With `exchange.buckets: auto`, buckets are merged up to 1 MiB until
  * tutti_resolved_replan is given the costs of exchanges (job_costs.h). A batch that ranks cannot share equally is
- * TUTTI_ERR_USAGE; the message names the nearest that they can. */
+ * TUTTI_ERR_USAGE; the message names the nearest batches that they can share. */
 tutti_status tutti_job_resolve(const tutti_job *job, const tutti_job_seat *seat, tutti_resolved *out,
                                tutti_failure *err);
 /* Makes r's plan again with a configuration. On failure r keeps its plan. */

@@ -121,9 +121,9 @@ tutti_status tutti_session_open(const tutti_job *job, const tutti_session_data *
 
 enum { MOST_JOB_BYTES = 1 << 20 };
 
-/* Returns, as overrides, the values with which the run in this folder began for keys that the job leaves auto, if that
- * run had the same number of ranks; NULL: none. again: the run has begun and lost a rank, so the folder has its job
- * even before the first checkpoint. */
+/* Finds the run that began in this folder. If it had the same number of ranks, returns the values that it began with
+ * for keys that the job leaves auto, as overrides; else NULL. again: the run has begun and lost a rank, so the folder
+ * has its job even before the first checkpoint. */
 static char *find_kept(const tutti_job *job, const char *dir, int nranks, bool again)
 {
     char *path = NULL, *text = NULL, *out = NULL;

@@ -32,17 +32,20 @@ void tutti_session_data_release(tutti_session_data *d);
 
 typedef struct {
     tutti_resolved parts;
-    tutti_job *chosen;                        /* the job with its auto keys fixed; NULL: no key was auto */
-    char *job_text, *data_text, *if_diverged; /* job_text: the text of `chosen`, if that is not NULL, else of the job */
-    const char **free_keys;                   /* the array of config.free_keys */
+    tutti_job *chosen; /* the job with its auto keys fixed; NULL: no key was auto */
+    /* texts: job_text: of `chosen`, or of the job if `chosen` is NULL; data_text: identity of the data; if_diverged:
+     * advice for a run that has diverged */
+    char *job_text, *data_text, *if_diverged;
+    const char **free_keys; /* the array of config.free_keys */
     /* the chosen exchanges in words, on rank 0; "" = nothing was chosen, or this is another rank */
     char exchange[240];
     bool again;   /* ranks have joined again after one was lost */
-    bool is_kept; /* the choice is the one that the run in this folder began with */
+    bool is_kept; /* true: the choice was not made now, because the run in this folder began with it */
     /* seconds that the choice took; predicted seconds of a step (on one host without kernels) */
     double choice_s, predicted_s;
     tutti_train_config config;        /* the caller sets dir, fresh and listeners */
-    tutti_pretended_layer *pretended; /* NULL = kernels compute */
+    tutti_pretended_layer *pretended; /* for each layer: how long its kernels wait instead of computing; NULL = kernels
+                                       * compute */
 } tutti_session;
 
 /* Opens a session as a rank of the group; tutti_session_settle then completes its plan. group NULL: as rank 0 of the

@@ -63,8 +63,8 @@ const char *tutti_step_view_name(const tutti_step_view *view, tutti_stretch_kind
     return wire ? view->exchanges[what] : view->layers[what];
 }
 
-/* If there are too many stretches to name: adds how long all stretches of a kind take, kind by kind as they first
- * occur. */
+/* For a chain of too many stretches (each one activity of the rank, without a gap): adds the seconds of each kind of
+ * stretch, kinds in the order in which they first occur. */
 static void add_sums(const tutti_step_view *view, tutti_strbuf *out)
 {
     double seconds[TUTTI_NSTRETCHES] = {0};

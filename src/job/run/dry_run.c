@@ -44,7 +44,7 @@ static void show_numbers(const double *values, int n, tutti_strbuf *out)
     for (int c = 0; c < (same ? 1 : n); c++) tutti_strbuf_printf(out, "%s%g", c ? ", " : "", values[c]);
 }
 
-/* Prints the numbers that normalise samples, from the job or from the set's row. */
+/* Prints the mean and the deviation that normalise samples: those of the job, or the defaults of the data set. */
 static void show_normal(const tutti_dataset *d, tutti_strbuf *out)
 {
     const double *mean, *std;

@@ -22,7 +22,8 @@ void tutti_run_stop(tutti_stop_wish *wish, int signal_number)
 
 /* ---- options that do not fit the job ---- */
 
-/* Checks that this job has an order of shares and visits that can be recorded, or followed. */
+/* Refuses --record and --replay for a job whose ranks take all steps together or visit in no order: there is no order
+ * of shares and visits to record or to follow. */
 static tutti_status check_order(const tutti_job *job, const tutti_run_options *o, const char *mark, tutti_failure *err)
 {
     const tutti_method_row *m = tutti_method_find(job->method.name);
@@ -54,7 +55,7 @@ tutti_status tutti_run_check(const tutti_job *job, const tutti_run_options *o, c
 /* ---- one rank ---- */
 
 /* Returns the signal by which the run is to end; 0 = it goes on. The trainer asks at the beginning of each step, and
- * more often: from the second time on there is a step to save. */
+ * more often. From the second call on there are steps to save, so the caller is told that the run can be stopped. */
 static int stop_asked(void *arg)
 {
     tutti_rank_run *r = arg;
@@ -82,7 +83,8 @@ static tutti_status listen_for_reports(tutti_rank_run *r)
     return r->options->report_signal ? tutti_group_report_on(r->group, r->options->report_signal, &r->err) : TUTTI_OK;
 }
 
-/* True if --fresh holds: only in the first epoch, as after a loss the run goes on. */
+/* True if the run starts over because of --fresh. Only the first group epoch does: later ones continue the run after a
+ * loss. */
 static bool starts_over(const tutti_rank_run *r)
 {
     return r->options->fresh && r->now.epoch <= 1;
@@ -209,7 +211,7 @@ static void *play_as_thread(void *arg)
     return NULL;
 }
 
-/* Ends the groups of threads that could not be started: the others would wait for them. */
+/* Makes the ranks leave whose threads could not be started: otherwise the other ranks would wait for them. */
 static void give_up(tutti_group **groups, int from, int nranks, const char *words)
 {
     for (int r = from; r < nranks; r++) {
@@ -302,7 +304,7 @@ static tutti_status check_ranks(const tutti_job *job, const tutti_group_config *
 static void run_process(tutti_rank_run *r)
 {
     tutti_group_config c = {0};
-    const bool asks = !r->options->place; /* without a given place, the environment gives it */
+    const bool asks = !r->options->place; /* if the caller gives no place in the group, the environment does */
     tutti_status st = TUTTI_OK;
     if (asks)
         st = tutti_group_config_from_env(&c, &r->err);

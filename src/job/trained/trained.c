@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trained.c: opens trained weights. Finds a checkpoint, or takes a file of weights and what the command line says about
- * it; reads its job, its model and its weights, in the orders that kernels of one rank need. */
+/* trained.c: opens trained weights. It finds a checkpoint, or takes a file of weights and a description from the
+ * command line. It reads job, model and weights; the weights lie in the memory orders that kernels of one rank need. */
 #include "trained.h"
 
 #include <stdarg.h>
@@ -206,8 +206,8 @@ static tutti_status load_foreign(tutti_trained *t, tutti_checkpoint *c, tutti_fa
     return st;
 }
 
-/* Loads weights in the orders that kernels of one rank need; if they are not finite, the caller's `say` gets a line
- * about it. */
+/* Loads weights in the memory orders that kernels of one rank need. If weights are not finite, the caller's `say` gets
+ * a line about it. */
 static tutti_status load(tutti_trained *t, tutti_failure *err)
 {
     const tutti_graph *g = t->graph;

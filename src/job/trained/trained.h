@@ -31,7 +31,7 @@ typedef struct {
     tutti_graph *graph;         /* gives the list of parameters */
     tutti_dataset_config data;  /* the data of the job, changed by --data */
     bool has_other_data;        /* --data has changed `data` */
-    bool knows_data;            /* true if the checkpoint says on which data it was trained: */
+    bool knows_data;            /* true if the checkpoint says on which data it was trained (trained_on) */
     tutti_data_identity trained_on;
     float *weights;
     int64_t *offset, step;
