@@ -118,7 +118,7 @@ tutti_compare_figures tutti_compare_figures_of(const tutti_compare *c, const tut
 /* Writes "diverged at step 12" or "diverged by 2 of 5"; "" if none diverged. *n becomes the number of the method's
  * diverged runs. */
 void tutti_compare_diverged(const tutti_compare *c, int m, int *n, char words[48]);
-/* Returns why the first run of method m without figures has none, or NULL if all runs have figures. */
+/* Returns why a run of method m has no figures: the reason of the first such run; NULL if all runs have figures. */
 const char *tutti_compare_lacks(const tutti_compare *c, int m);
 
 /* The spread of a figure over the seeds of a method. */
@@ -126,8 +126,8 @@ typedef struct {
     int n; /* number of seeds that have the figure */
     double mean, least, most;
 } tutti_compare_spread;
-/* Returns the spread of a figure of method m. offset: place of the figure, a double, in tutti_compare_figures.
- * needs_goal: only runs that reached the goal count. */
+/* Returns the spread of one figure over the runs of method m. offset: that of the figure in tutti_compare_figures; the
+ * figure must be a double. needs_goal: only runs that reached the goal count. */
 tutti_compare_spread tutti_compare_spread_of(const tutti_compare *c, int m, size_t offset, bool needs_goal);
 
 /* A method with elastic averaging, and the same method without it. */

@@ -32,7 +32,7 @@ tutti_compare_figures tutti_compare_figures_of(const tutti_compare *c, const tut
 {
     const tutti_run_lines *l = &r->lines;
     const tutti_run_test *t = test_of(c, l);
-    /* a run that diverged counts only if it reached its accuracy before */
+    /* for the goal `accuracy`, a run that diverged counts if it reached the accuracy before it diverged */
     const bool counts = t && (!l->has_diverged || c->goal == TUTTI_UNTIL_ACCURACY);
     tutti_compare_figures f = {.is_there = counts, .last = NAN};
     f.lacks = l->has_diverged                   ? "diverged"

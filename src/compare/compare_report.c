@@ -44,7 +44,8 @@ typedef struct {
     char text[32];
 } value_words;
 
-/* Writes a number with `digits` digits after the point; digits < 0: 3 below 1, 2 below 100, else 1. */
+/* Writes a number with `digits` digits after the point. If digits < 0, it has 3 for a value below 1, 2 for a value
+ * below 100, else 1. */
 static value_words words_of(double value, int digits)
 {
     value_words w = {"none"};
