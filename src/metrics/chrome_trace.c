@@ -2,8 +2,8 @@
 /* chrome_trace.c: writes trace.json, spans for chrome://tracing and Perfetto. Prints spans as trace events: X
  * (complete) for spans, M (metadata) for names.
  *
- * Spans of one thread must not overlap unless one encloses the other. Exchanges do overlap, so they are dealt to lanes:
- * each goes to the first lane that is free when it begins. */
+ * Spans of one thread must not overlap unless one encloses the other. Exchanges do overlap, so each is drawn in a lane,
+ * which is a row of the picture: in the first lane that is free when the exchange begins. */
 #include "trace.h"
 
 #include <assert.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cost.c: charges stretches of time to parts (compute, exchange, wait), and prints the table of costs. */
+/* cost.c: charges the time between two readings of the clock to a part of the costs (compute, exchange, wait), and
+ * prints the table of costs. */
 #include "metrics.h"
 
 #include <assert.h>

@@ -364,7 +364,8 @@ static int by_place(const void *a, const void *b)
     return x->layer - y->layer;
 }
 
-/* Computes means, in the order of first operators; containers have no operators and are left out. */
+/* Computes the mean times of each layer over the steps. Layers are sorted by the begin of their first operator;
+ * containers have no operators and are left out. */
 static tutti_status finish(reader *r)
 {
     tutti_layer_trace *t = r->out;

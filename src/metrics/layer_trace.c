@@ -293,7 +293,8 @@ bool tutti_layer_trace_is(const char *path)
     char head[64] = "", second[8] = "";
     int fd;
     if (tutti_file_open(path, TUTTI_ERR_DATA, &fd, NULL)) return false;
-    const bool is_there = pread(fd, head, sizeof head - 1, 0) > 0; /* a pipe or device is not read */
+    const bool is_there = pread(fd, head, sizeof head - 1, 0) > 0; /* 0 bytes from a pipe or a device, which pread does
+                                                                    * not read */
     close(fd);
     return is_there && sscanf(head, "Id%*[ \t]%7[^ \t\r\n]", second) == 1 && !strcmp(second, "Name");
 }

@@ -73,11 +73,11 @@ int64_t tutti_cost_charge(tutti_cost *c, tutti_cost_part part);
  * took no time. */
 void tutti_cost_table(const double seconds[TUTTI_NCOSTS], int nranks, tutti_strbuf *out);
 
-/* Figures of the costs that rank 0 knows besides their means. */
+/* Figures that rank 0 knows besides the mean costs of all ranks. */
 typedef struct {
-    double served;    /* seconds that it spent for workers of other hosts, in sum */
-    int slowest;      /* the rank whose passes took longest */
-    double slowest_s; /* ... and their seconds */
+    double served;    /* seconds that rank 0 spent at the centre for workers of other hosts, over all of them */
+    int slowest;      /* the rank whose forward and backward passes took longest */
+    double slowest_s; /* seconds of that rank's passes */
 } tutti_cost_more;
 
 /* Appends sentences below the table. The slowest rank is named if its passes took half as long again as those of the
@@ -95,7 +95,8 @@ typedef struct {
 /* One test of the run. */
 typedef struct {
     int64_t step;
-    double seconds; /* training time since the first step of the run, over all its processes */
+    double seconds; /* training time since the first step of the run, without the time between an end of the program and
+                     * its resumption */
     double accuracy, loss;
     double bytes; /* bytes sent between ranks since the first step of the run; NAN = not known */
 } tutti_run_test;
@@ -107,7 +108,7 @@ typedef struct {
                                    * of the output */
 } tutti_run_relu;
 
-/* The path of a worker, or of the centre, in the plane of a run's picture. */
+/* The path of a worker, or of the centre, in the plane of the picture workers.svg. */
 typedef struct {
     tutti_run_points x, y, distance; /* values over steps; distance: from the centre, empty for the centre itself */
 } tutti_run_way;
@@ -124,8 +125,8 @@ typedef struct {
     tutti_run_points restarts; /* after each loss of a rank: the step from which the run went on, and seconds
                                 * from the loss to the end of the next step */
     double comm_ms, step_ms;   /* sums over all lines of steps */
-    double cost[TUTTI_NCOSTS]; /* seconds of each part, over all processes of the run */
-    int nranks;                /* ranks of the last process that ended; 0 = none has ended */
+    double cost[TUTTI_NCOSTS]; /* seconds of each part of the costs; if the run was resumed, over all its starts */
+    int nranks;                /* ranks of the last start that has ended; 0 = none has ended */
     /* last_step: step of the last line that is not a restart; end_step: step of the last line that reports an end, by a
      * signal or not; -1 = none */
     int64_t last_step, end_step;
@@ -135,9 +136,10 @@ typedef struct {
     bool has_diverged, ended_so;
     int64_t diverged_step; /* the step at which the run diverged */
     double seconds;        /* seconds in the last line of a test that has them */
-    int nstretches;        /* number of processes, one after the other, that the run took */
-    char *bound;           /* how the last process bound its ranks; NULL: it did not */
-    char *staleness;       /* text of the last process about staleness; NULL = none */
+    int nstretches;        /* how often the run was started: once, and once for each time that it was resumed */
+    char *bound;           /* how the ranks were bound to cores at the last start; NULL: they were not */
+    char *staleness;       /* how stale the centre was at the visits since the last start, in words; NULL = there were
+                            * no visits */
 } tutti_run_lines;
 
 /* Reads a file. A torn last line (the run was killed) is ignored; any other line must be JSON: TUTTI_ERR_DATA. The

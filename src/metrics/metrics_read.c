@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* metrics_read.c: reads metrics.jsonl.
  *
- * `seconds` in the lines begin at 0 in each process. The time of earlier processes is added: up to their last line with
- * `seconds`, then the mean time of a step up to the step where the next process continued. `exchanged_bytes` begin at 0
- * too; steps of earlier processes after their last line with that key count as many bytes as a step of the next
- * process. */
+ * If a run was resumed, `seconds` in the lines begin at 0 again. The time before the resumption is added: up to the
+ * last line with `seconds`, then the mean time of a step for each step up to the one where the run was resumed.
+ * `exchanged_bytes` begin at 0 again, too. Steps between the last line with that key and the resumption count as many
+ * bytes as a step afterwards. */
 #include "metrics.h"
 
 #include <cjson/cJSON.h>
@@ -19,15 +19,15 @@
 
 enum { MAX_METRICS_BYTES = 1 << 30 };
 
-/* State of reading: sums over the processes of the run, because times and bytes begin at 0 in each process. */
+/* State of reading. Times and bytes begin at 0 whenever a run is resumed, so they are summed over its starts. */
 typedef struct {
     tutti_run_lines *r;
-    double before;     /* seconds of the run's earlier processes */
+    double before;     /* seconds of the run before it was resumed last */
     int64_t told_step; /* step of the last line that had `seconds` */
     double step_s;     /* seconds of a step, from the last line */
     double bytes, bytes_before;
-    /* first_step: of this process; bytes_step: of the last line with `bytes`; untold_steps: steps of earlier processes
-     * that came after their last such line */
+    /* first_step: the step at which the run was resumed last; bytes_step: step of the last line with `bytes`;
+     * untold_steps: steps before a resumption for which no line gives the bytes */
     int64_t first_step, bytes_step, untold_steps;
 } reader;
 
@@ -89,7 +89,7 @@ static void take_seconds(reader *c, const cJSON *line, int64_t step)
     c->told_step = step;
 }
 
-/* Returns the bytes of the whole run up to this line; NAN: the line has none. */
+/* Returns the bytes that were sent in the whole run up to this line; NAN: the line does not say. */
 static double take_bytes(reader *c, const cJSON *line, int64_t step)
 {
     const double told = number(line, "exchanged_bytes", (double)NAN);

@@ -29,10 +29,11 @@ void tutti_page_end(tutti_page *p);
 void tutti_page_open(tutti_page *p, const char *tag);
 void tutti_page_close(tutti_page *p); /* closes the element opened last */
 void tutti_page_text(tutti_page *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Appends an element that holds only text. With class `note` it is small and pale; a `div` of class `figures` is a grid
- * of elements, each at least --least wide if the page is that wide. */
+/* Appends an element that holds only text. An element of class `note` is small and pale. A `div` of class `figures` is
+ * a grid of elements; the variable --least of its style is the least width of each, unless the page is narrower. */
 void tutti_page_element(tutti_page *p, const char *tag, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* Appends n names with their colours (NULL: 0, 1, ..), as squares, or with `lines` as the lines of bands. */
+/* Appends n names, each with a sign in its colour: a square or, with `lines`, the line of the band of that number.
+ * colours: numbers of the colours; NULL: 0, 1, .. */
 void tutti_page_legend(tutti_page *p, const char *const *names, const int *colours, int n, bool lines);
 
 /* Opens a table under a title (NULL = none). heads: the names of the columns, separated by |. A column whose name

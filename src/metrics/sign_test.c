@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sign_test.c: the sign test: p value of paired runs from the tail of the binomial. */
+/* sign_test.c: the sign test for paired runs: computes the p value as the tail of the binomial distribution. */
 #include "metrics.h"
 
 #include <math.h>

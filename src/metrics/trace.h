@@ -134,8 +134,8 @@ static inline void tutti_spans_add(tutti_spans *s, int32_t label, int64_t step, 
         s->dropped++;
 }
 
-/* The lane in which a span is drawn. Spans of compute follow or enclose one another; those of other lanes may
- * overlap. */
+/* The kind of lane (row of the picture) in which a span is drawn. Spans of compute follow or enclose one another; spans
+ * of other lanes may overlap. */
 typedef enum { TUTTI_TRACK_COMPUTE, TUTTI_TRACK_EXCHANGE, TUTTI_TRACK_LOADER, TUTTI_NTRACKS } tutti_track;
 
 typedef struct {
@@ -145,7 +145,7 @@ typedef struct {
     /* the collective of an exchange, as schedules name it (NULL = nothing is exchanged), and its algorithm */
     const char *collective, *algorithm;
     const char *type;                  /* type of the elements, as tutti_dtype_name writes it */
-    int64_t elements_in, elements_out; /* elements of each rank */
+    int64_t elements_in, elements_out; /* elements that each rank gives to the collective, and gets from it */
     const int32_t *members;            /* ranks that take part; NULL = all */
     int nmembers;
 } tutti_span_label;

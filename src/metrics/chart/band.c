@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* band.c: averages curves with a band around them: interpolates on a grid and sums up point by point. */
+/* band.c: averages several curves on a common grid. The band around the mean is the range from the least to the
+ * greatest value at each point. */
 #include "chart.h"
 
 #include <math.h>

@@ -153,7 +153,8 @@ typedef struct {
     const char *words; /* text that is shown when the mouse points at the piece */
 } tutti_strip_piece;
 
-/* Draws a strip. words: what the lane shows. Pieces lie from 0 to length; parts outside are cut off. */
+/* Draws a strip. words: a description of what the strip shows. Pieces lie from 0 to length; parts of them outside of
+ * this range are cut off. */
 void tutti_strip_chart_svg(const char *words, double length, const tutti_strip_piece *pieces, int n, tutti_strbuf *out);
 
 /* A layer trace as a picture: a row for each layer, with a bar of its forward pass, its backward pass and its exchange,
@@ -186,7 +187,8 @@ typedef struct {
 /* Draws the paths `ways`: the centre's, then those of the n - 1 workers. */
 void tutti_workers_chart_svg(const char *title, const tutti_chart_way *ways, int n, tutti_strbuf *out);
 
-/* Times over sizes on logarithmic axes, a curve for each method; the chosen method is marked. Threads: shared. */
+/* Times over sizes on logarithmic axes: a curve for each algorithm, and a mark on the algorithm that was chosen at each
+ * size. Threads: shared. */
 
 typedef struct {
     const char *name;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* confusion.c: counts a confusion matrix, which class is predicted for which, and prints its two tables.
- * confusion_chart.c draws the picture. */
+/* confusion.c: counts a confusion matrix (for each class, which classes its samples are predicted as) and prints its
+ * two tables. confusion_chart.c draws the picture. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

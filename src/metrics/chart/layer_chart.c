@@ -73,7 +73,8 @@ static void draw_row(const picture *p, int row, tutti_strbuf *out)
 {
     const tutti_layer_cost *l = &p->rows[row];
     const double most_px = WIDTH - LEFT - RIGHT, scale = fmin(1 / p->us_per_px, most_px / fmax(whole_us(l), 1e-9));
-    const bool cut = scale < 0.999 / p->us_per_px; /* the bar is too long: only that of other layers can be */
+    const bool cut = scale < 0.999 / p->us_per_px; /* true if the bar is too long for the picture, which only the bar of
+                                                    * the row `other layers` can be */
     const double us[] = {l->forward_us, l->backward_us, l->comm_us}, y = TOP + ROW * row + 2;
     double x = LEFT;
     char name[40], share[32];

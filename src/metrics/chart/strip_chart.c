@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* strip_chart.c: draws spans of time as rectangles on lanes. */
+/* strip_chart.c: draws spans of time as rectangles on a strip. */
 #include "chart.h"
 
 #include <math.h>
