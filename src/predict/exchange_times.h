@@ -19,7 +19,7 @@ typedef struct {
     const tutti_plan *plan;
     const tutti_topology *topology;
     bool by_lines; /* true: uses lines for any number of members. Then `plan` may be replaced by another plan that takes
-                    * its schedules from the same shelf (plan.h) */
+                    * its schedules from the same tutti_plan_shelf (plan.h) */
     struct tutti_exchange_line *lines; /* cache: one line for each pair of schedule and members that was asked for */
     int nlines, room;
 } tutti_exchange_times;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rank_memory.c: adds up the memory of a rank by its use (weights, activations, ...). An exchange's own memory is the
- * scratch buffers of its schedule, as the executor lays them out: each bank in whole cache lines, elements as they are
- * sent. */
+ * scratch buffers of its schedule, as the executor lays them out: each buffer in whole cache lines, as often as the
+ * executor uses it in turn (banks), elements in the type in which they are sent. */
 #include "profile/profile.h"
 
 #include "../training/method/rule/rule.h"

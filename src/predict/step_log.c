@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_log.c: logs the stretches of a predicted step, and finds the longest chain of them. The rank's compute lane has
- * no gaps except waits, so the chain is found from its end. The stretch before a moment is the stretch of computing
- * that ends then, else the exchange for which the rank waited. The stretch before an exchange is the exchange that
- * ended when this one took the lane, or the stretch of computing that ended when it began. */
+/* step_log.c: logs the stretches of a predicted step (times in which a rank does one thing), and finds the longest
+ * chain of them. The compute lane has no gaps except waits, so the chain is found from its end. Before a moment in the
+ * chain comes the stretch of computing that ends then, else the exchange for which the rank waited. Before an exchange
+ * comes the exchange that ended when this one took the lane, or the stretch of computing that ended when this one
+ * began. */
 #include "play/timeline.h"
 
 #include <math.h>
@@ -29,7 +30,7 @@ static bool is_computing(const tutti_step_stretch *s)
     return s->kind < TUTTI_STRETCH_BESIDE;
 }
 
-/* True if the new stretch continues this one: computing of the same kind and layer. */
+/* True if the new stretch continues the stretch s: computing of the same kind and layer, without a gap. */
 static bool goes_on(const tutti_step_stretch *s, tutti_stretch_kind kind, int what, double begin_s)
 {
     return s->kind == kind && s->what == what && s->end_s == begin_s && kind < TUTTI_STRETCH_BESIDE;
@@ -123,10 +124,11 @@ int tutti_step_log_split(const tutti_step_log *log, const tutti_step_stretch *ex
 /* Stretches in the order in which the search from the end of a step to its begin needs them. A period may have a
  * million, so each is passed once. */
 typedef struct {
-    const tutti_step_stretch **computing, **sent; /* computing: stretches of computing, sorted by begin; sent:
-                                                   * exchanges, sorted by end; equal ones as they were played */
-    double *ends;                                 /* the times at which stretches end, ascending */
-    int ncomputing, nsent, nends;                 /* for each of the three arrays: number of its first entries that the
+    /* computing: stretches of computing, sorted by begin; sent: exchanges, sorted by end, those of equal end in the
+     * order in which they were played */
+    const tutti_step_stretch **computing, **sent;
+    double *ends;                 /* the times at which stretches end, ascending */
+    int ncomputing, nsent, nends; /* for each of the three arrays: number of its first entries that the
                                                    * search may still need */
 } walk;
 

@@ -206,8 +206,8 @@ static void play_ways(search *s, const tutti_contestants *ways)
     for (int i = 0; i < n; i++) tutti_plan_costs_release(&entries[i].costs);
 }
 
-/* Copies the profile into the search. On a host, kernels take the same time whatever is chosen, so their times are left
- * out, and an update is as fast as a core adds. */
+/* Copies the profile into the search. On one host, kernels take the same time whatever is chosen, so their times are
+ * left out. The seconds of an update then follow from the host's rate of adding. */
 static void take_profile(search *s)
 {
     const tutti_choice_question *q = s->q;
@@ -270,7 +270,7 @@ static tutti_status find(search *s, bool brief, tutti_failure *err)
     tutti_status st = make_base(s, err);
     if (st || brief || tutti_plan_is_async(s->base)) return st;
     if (!tutti_plan_is_between_all(s->base) && !s->q->graph->nsplit) return st;
-    rule = *s->out; /* a copy of the choice by the fixed rule, whose buckets never need a list of cuts */
+    rule = *s->out; /* keeps the choice by the fixed rule, whose buckets never need a list of cuts */
     tutti_contestants_find(s->q, s->base, s->memory, &ways);
     play_ways(s, &ways);
     s->out->nsimulated = ways.nsimulated;

@@ -49,7 +49,8 @@ typedef struct {
 typedef struct {
     const tutti_graph *graph;
     const tutti_method_row *method;
-    tutti_plan_config config; /* the job's configuration; open keys have the values of the fixed rule */
+    tutti_plan_config config; /* the job's configuration; keys that the choice may set (`open`) have the values of the
+                               * fixed rule */
     const tutti_profile *profile;
     const tutti_topology *topology;
     tutti_choice_profile_of *profile_of; /* function for the node times of a graph with shared layers; needed if

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* choice_shared.c: chooses the dense layers that groups of ranks share, and the number of groups.
  *
- * A candidate is a size of groups with the largest dense layers that such a group can share: all, or for the best size
- * also one or two. Three plans of each candidate are played: by the fixed rule in both orders, and with the algorithm
- * and buckets of the best plan without shared layers. Only the candidate with the fastest plan is searched with all
- * algorithms, buckets and orders, because such a search costs as much as that of the plan without shared layers. */
+ * A candidate is a number of ranks in a group and a number of dense layers that the ranks of each group share, the
+ * largest layers that they can. Each number of ranks is tried with all such layers, and the best one also with one
+ * layer and with two. Three plans of each candidate are played: by the fixed rule in both orders, and with the
+ * algorithm and buckets of the best plan without shared layers. Only the candidate with the fastest plan is searched
+ * with all algorithms, buckets and orders, because such a search costs as much as that of the plan without shared
+ * layers. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +17,7 @@ enum { MOST_CANDIDATES = 48 };
 
 typedef struct {
     int parts;           /* number of ranks in a group */
-    int nlayers;         /* number of shared layers: the largest of the layers that a group can share */
+    int nlayers;         /* number of shared layers; they are the largest of the dense layers that a group can share */
     double step_s;       /* predicted seconds of a step by the fixed rule */
     tutti_graph *graph;  /* the model's graph with these layers shared */
     tutti_profile times; /* seconds of the nodes of `graph` */

@@ -147,8 +147,8 @@ static void print_gap_json(const tutti_framework *a, const tutti_framework *b, i
     tutti_strbuf_puts(out, "\n");
 }
 
-/* Predicts the steps between frameworks a and b for each rank count: first the step of a, then with one more factor of
- * b each time. */
+/* Predicts a step for each way from framework a to framework b, at each rank count: first the step of a, then each time
+ * with one more factor of b in place of a's. */
 static tutti_status steps_between(const tutti_predict_question *q, const tutti_framework *a, const tutti_framework *b,
                                   double step_s[TUTTI_PREDICT_MAX_RANKS][TUTTI_NFACTORS + 1], tutti_failure *err)
 {

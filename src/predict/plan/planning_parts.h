@@ -21,7 +21,8 @@ tutti_status tutti_predict_with(const tutti_predict_question *q, const tutti_pre
 /* Finds the dense layer with the most weights, which groups of ranks could share. Returns false if there is none. */
 bool tutti_predict_sharable(const tutti_predict_question *q, const tutti_predict_options *options, int nranks,
                             char layer[64]);
-/* Returns the i-th number of groups to try, or NULL after the last for nranks ranks. */
+/* A number of groups of ranks to try. tutti_predict_groups_at returns the i-th of these, or NULL after the last for
+ * nranks ranks. */
 typedef struct {
     int n;
     const char *text;

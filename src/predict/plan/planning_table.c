@@ -78,7 +78,8 @@ static void print_exchanges(const tutti_predict_question *q, tutti_strbuf *out)
     tutti_strbuf_printf(out, ". Busiest: %s.\n", p->bottleneck);
 }
 
-/* Explains an efficiency above 1: the single rank of the comparison does more than its share. */
+/* Explains an efficiency above 1: the single rank that the others are compared with updates all weights, but each of
+ * several ranks only a part. */
 static void explain_efficiency(const tutti_predict_question *q, tutti_strbuf *out)
 {
     double most = 0;

@@ -27,7 +27,8 @@ typedef struct {
 
 static const unit units[] = {{"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86400}};
 
-/* Returns the unit at the end of the text, behind `before`, or NULL. *length becomes the length of the rest. */
+/* Returns the unit that ends the text, if `before` (such as a slash) stands in front of the unit; else NULL. *length
+ * becomes the length of the text without both. */
 static const unit *unit_of(const char *text, const char *before, size_t *length)
 {
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {

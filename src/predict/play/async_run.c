@@ -25,14 +25,15 @@ typedef struct {
     int64_t *done;        /* for each worker: local steps done */
     bool *is_held;        /* for each worker: true while it waits for a slower worker */
     double *held_at;      /* for each worker: the time at which this wait began */
-    event *turns;         /* in rank order: for each worker, its visit if it waits for its turn, else worker -1 */
+    event *turns;         /* in rank order: for each worker that waits for its turn, its visit; worker -1 for the
+                           * others */
     int64_t nvisits;      /* in rank order: number of visits that have begun */
     double free_at;       /* time at which the centre becomes free; INFINITY: in rank order, while a worker has its
                           * turn */
-    event *brings;        /* in rank order between hosts: for each worker, its event if it waits until it may send, else
-                        * worker -1 */
-    int64_t nbrought;     /* number of turns that are over for sending: the vector has arrived, or the worker sends
-                           * none */
+    event *brings;        /* in rank order between hosts: for each worker that waits until it may send, its event;
+                           * worker -1 for the others */
+    int64_t nbrought;     /* in rank order between hosts: number of turns to send that have passed, because the worker's
+                           * vector has arrived or the worker sends none */
     bool is_on_way;       /* true while the vector of the next worker in turn travels */
     double granted_at;    /* time since which the next worker in turn may send its vector */
     tutti_due_heap ready; /* by arrival between hosts: workers that wait to send, by the time at which rank 0 knows of
@@ -45,7 +46,7 @@ typedef struct {
     int64_t most_ahead;
 } play;
 
-/* Among events at the same time the lower rank's comes first, as in rank order. */
+/* Adds an event to the heap. Among events at the same time, that of the lower rank comes first, as in rank order. */
 static void push(play *p, event e)
 {
     tutti_due_heap_add(&p->next, (tutti_due){e.at, (int64_t)e.worker * NWANTS + (int64_t)e.want});

@@ -6,14 +6,14 @@
  * Workers differ only in their speeds.
  *
  * On a host a visit moves nothing but memory. On a network it has three parts: the worker's vector travels to rank 0,
- * the centre is visited, and the answer travels back. Messages share the links on their way max-min with others. In
- * rank order all three parts are one turn, as in the original method; otherwise workers come, are served and leave as
- * they can. Vectors of rank 0's own host do not travel. If `far` is given, only the vectors of far workers travel and a
- * turn is the visit alone, as in tutti train between hosts. In rank order, far workers then send in turn, too: rank 0
- * tells the next worker when the vector of the worker before has arrived.
+ * the centre is visited, and the answer travels back. Messages that use a link at the same time share its rate by
+ * max-min fairness. In rank order all three parts are one turn, as in the original method; otherwise workers come, are
+ * served and leave as they can. Vectors of rank 0's own host do not travel. If `far` is given, only the vectors of far
+ * workers travel and a turn is the visit alone, as in tutti train between hosts. In rank order, far workers then send
+ * in turn, too: rank 0 tells the next worker when the vector of the worker before has arrived.
  *
- * Cost: a heap operation for each share that is played: 4,096 workers of 64 shares each take well under a second; on a
- * network a solution of shares for each message. Threads: shared (pure). */
+ * Cost: a heap operation for each local step that is played: 4,096 workers of 64 steps each take well under a second;
+ * on a network also the fair rates of all messages, computed again for each message. Threads: shared (pure). */
 #ifndef TUTTI_ASYNC_RUN_H
 #define TUTTI_ASYNC_RUN_H
 
@@ -27,15 +27,16 @@ typedef struct {
     double before_s, look_s, visit_s, after_s, other_s;
 } tutti_async_far;
 
-/* Up to this number of workers, messages that began earlier get more of a link (flows.h), so that workers drift apart.
- * With more workers, playing this would take minutes. */
+/* Up to this number of workers, messages that began earlier get more of a link's rate (flows.h), so that workers do not
+ * stay in step. With more workers, playing this would take minutes. */
 enum { TUTTI_ASYNC_FEW = 64 };
 
 typedef struct {
     int nworkers;
     tutti_admission admission;
     bool is_paced;
-    int64_t staleness;                 /* if paced: local steps that a worker may be ahead of the slowest one */
+    int64_t staleness;                 /* if is_paced: number of local steps by which a worker may be ahead of the
+                                        * slowest one */
     int64_t period;                    /* a worker visits in the last of every `period` local steps */
     double before_s, visit_s, after_s; /* seconds of a step with a visit: before the visit, in it, and after it */
     double other_s;                    /* seconds of a step without a visit */

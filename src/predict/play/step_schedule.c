@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_schedule.c: plays the schedules of a data-parallel step, one row each, on two lanes. */
+/* step_schedule.c: plays the schedules of a data-parallel step. Each schedule is a row of a table. A step has two
+ * lanes, for computing and for messages; both go on at the same time. */
 #include "step_schedule.h"
 
 #include <math.h>
@@ -109,9 +110,9 @@ static void send_by_need(const travel *t, const tutti_exchange_cost *cost, int64
     free(sent);
 }
 
-/* Plays from the beginning of a backward pass to that of the next. When it begins, all earlier messages have arrived,
- * so every step is like the one before. A layer's share of the update, by its bytes, is done before its forward
- * pass. */
+/* Plays from the beginning of a backward pass to that of the next. When a backward pass begins, all earlier messages
+ * have arrived, so every step is like the one before. A layer's share of the update, by its bytes, is done before its
+ * forward pass. */
 static int64_t play_by_need(const tutti_step_work *w, const travel *t, const tutti_exchange_cost *cost)
 {
     int64_t *there_ns = tutti_alloc(sizeof *there_ns * (size_t)(t->n + 1)), now_ns = t->backward_ns, own_ns = 0,

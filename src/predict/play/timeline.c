@@ -4,17 +4,18 @@
  * Methods with a period: whole periods are played, each step with the actions that are due in it. The prediction is the
  * mean of the last period's steps.
  *
- * Star: an exchange enters the exchange lane when the rank has reported it as ready and the lane is free. An action
- * that waits for the exchange waits until it has ended. Several steps are played and the last one counts, because the
- * first has nothing to wait for.
+ * On a network (an exchange lane beside the compute lane): an exchange enters the exchange lane when the rank has
+ * reported it as ready and the lane is free. An action that waits for the exchange waits until it has ended. Several
+ * steps are played and the last one counts, because the first has nothing to wait for.
  *
- * Updates that need no action of the rank ("the loop beside") run on the exchange lane. A part's update begins when its
- * exchange has ended and the following exchange has been started in this step. Then the following exchange queues
- * behind the exchanges that were ready before it. In plans by need, a free lane takes the exchange that is needed
- * first. On a host, the rank itself plays the update when it first waits for the exchange behind the update.
+ * Updates that need no action of the rank (the plan's loop TUTTI_EACH_END, called the loop beside) run on the exchange
+ * lane. A part's update begins when its exchange has ended and the following exchange has been started in this step.
+ * Then the following exchange queues behind the exchanges that were ready before it. If the plan goes by need
+ * (config.by_need), a free lane takes the exchange whose result the next step needs first. On a host, the rank itself
+ * plays the update when it first waits for the exchange behind the update.
  *
- * Host: the rank's own thread moves the bytes, so exchanges take the compute lane. Ranks that share a core take turns,
- * so compute counts once for each of them (the simulator already shares cores for exchanges).
+ * On one host: the rank's own thread moves the bytes, so exchanges take the compute lane. Ranks that share a core take
+ * turns, so compute counts once for each of them (the simulator already shares cores for exchanges).
  *
  * Loading runs on a thread of its own and costs only where ranks leave no core free. Where only some ranks take part in
  * an exchange, each rank is played as if the other members arrived at the same time, and the slowest rank counts. Waits
@@ -43,12 +44,13 @@ typedef struct {
     int64_t sent;         /* bytes that are sent by the rank that sends most */
     double ends;          /* time at which the exchange ends */
     bool is_ready;        /* true if the exchange has begun; its destination may not be free everywhere yet */
-    bool is_told, is_due; /* for updates that run beside: is_told: the rank has started the exchange in this step;
-                           * is_due: it becomes ready without a further action of the rank */
-    double told, due;     /* told: when the exchange was started; due: when it becomes ready */
-    int first;            /* for updates that run beside, between exchanges: index of the exchange after whose end this
-                           * one becomes ready */
-    double update_s;      /* for updates that run beside: seconds of the update between exchange `first` and this one */
+    bool is_told, is_due; /* for updates of the loop TUTTI_EACH_END: is_told: the rank has started the exchange in this
+                           * step; is_due: the exchange becomes ready without a further action of the rank */
+    double told, due;     /* times: told: when the exchange was started; due: when it becomes ready */
+    int first;            /* for updates of the loop TUTTI_EACH_END: index of the exchange after whose end the update
+                           * runs that makes this exchange ready */
+    double update_s;      /* for updates of the loop TUTTI_EACH_END: seconds of the update between the exchange `first`
+                           * and this one */
 } exchange_state;
 
 typedef struct {
@@ -58,9 +60,10 @@ typedef struct {
     bool overlaps;
     double turns; /* number of ranks that take turns on this core */
     exchange_state *exchanges;
-    double now, lane;    /* now: time of the compute lane; lane: time at which the exchange lane is free */
+    double now, lane;    /* times: now: up to which the compute lane was played; lane: at which the exchange lane is
+                          * free */
     double busy;         /* seconds of computing in this step so far */
-    tutti_step_log *log; /* log of the rank's stretches; NULL if not needed */
+    tutti_step_log *log; /* log of what the rank does (its stretches); NULL if not needed */
     tutti_credit credit; /* time that idle links have saved for later exchanges (tutti_credit) */
 } player;
 
@@ -101,14 +104,15 @@ static void tell(player *p, exchange_state *x, unsigned when)
     if (when & TUTTI_WHEN_READY) {
         x->ends = exchange(p, x, p->now);
         x->is_ready = !(when & TUTTI_WHEN_FREE);
-    } else if (x->is_ready) { /* this rank's last slice becomes ready only now, so the whole exchange ends later */
+    } else if (x->is_ready) { /* the exchange began before, but only now the rank's last slice is ready, so the whole
+                               * exchange ends later */
         if (p->now + x->seconds > x->ends)
             tutti_step_log_add(p->log, TUTTI_STRETCH_EXCHANGE, (int)(x - p->exchanges), p->now, p->now + x->seconds);
         x->ends = fmax(x->ends, p->now + x->seconds);
     }
 }
 
-/* ---- the loop beside: updates and exchanges that need no action of the rank ---- */
+/* ---- the loop TUTTI_EACH_END: updates and exchanges that need no action of the rank ---- */
 
 enum { NOTHING = -1 };
 
@@ -128,8 +132,8 @@ static void parts_read(player *p)
     }
 }
 
-/* Returns the time at which an exchange gets the lane: when it is due or, in plans by need, not before the lane is
- * free. */
+/* Returns the time at which an exchange gets the exchange lane: when it is due. If the plan goes by need
+ * (config.by_need), it also waits until the lane is free. */
 static double begins(const player *p, const exchange_state *x)
 {
     return p->plan->config.by_need ? fmax(p->lane, x->due) : x->due;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeline.h: the timeline of one rank's loop on two lanes, compute and exchange. Ranks are alike, so one rank
+/* timeline.h: the timeline of one rank's loop on two lanes, computing and exchanges. Ranks are alike, so one rank
  * represents all. Threads: shared (pure). */
 #ifndef TUTTI_TIMELINE_H
 #define TUTTI_TIMELINE_H
@@ -14,16 +14,16 @@
 #include "tutti/predict.h"
 #include "tutti/topology.h"
 
-/* Log of a rank in a predicted step: stretches of computing and of exchanges as the timeline has played them, which
- * part of the exchanges is exposed, and the chain of stretches that determines the length of the step.
- * Threads: owner. */
+/* Log of a rank in a predicted step. A stretch is a time in which the rank does one thing: it computes or exchanges.
+ * The log tells which parts of the exchanges are exposed, and which chain of stretches determines the length of the
+ * step. Threads: owner. */
 
 typedef enum {
     TUTTI_STRETCH_LOAD,     /* loading a batch, if no core is free for it */
     TUTTI_STRETCH_FORWARD,  /* kernels of a layer */
-    TUTTI_STRETCH_BACKWARD, /* the gradients of a layer */
+    TUTTI_STRETCH_BACKWARD, /* kernels that compute the gradients of a layer */
     TUTTI_STRETCH_UPDATE,   /* updates: rules, sums and copies of weights, gradients and states */
-    TUTTI_STRETCH_BESIDE,   /* an update that runs beside, on the exchange lane between two exchanges */
+    TUTTI_STRETCH_BESIDE,   /* an update between two exchanges, on the exchange lane, by the loop TUTTI_EACH_END */
     TUTTI_STRETCH_EXCHANGE, /* an exchange on the wire; on a host, by the rank's own core */
     TUTTI_STRETCH_WAIT,     /* in paths only: time in which this rank neither computes nor exchanges */
     TUTTI_NSTRETCHES
@@ -106,10 +106,11 @@ tutti_status tutti_predict_busiest(const tutti_plan *plan, const tutti_topology 
  * F is what a layer trace kept of its steps (metrics/trace.h): nothing is slower than its slowest step, however many
  * ranks there are. Ranks that wait once in n steps wait for the slowest sum of n draws. The mean of such a sum is n
  * times that of one draw, and it strays sqrt(n) times as far, so the distance of F^-1 from the mean is divided by
- * sqrt(n). This is exact for normal steps, and for many steps of any kind. Where ranks take turns on a core, those of a
- * core are one party that draws once for each of them. If ranks are slow by factors of their own, the answer is the
- * largest, over the factors s, of s times the typical step of the ranks that are as slow or slower. This is exact where
- * factors are alike or far apart, and never too much.
+ * sqrt(n). This is exact for normal steps, and for many steps of any kind. Where ranks take turns on a core, the ranks
+ * of one core count as one waiting rank, whose time is the sum of one draw for each of them. If ranks are slow by
+ * factors of their own, the answer is the largest, over the factors s, of s times the typical step of the ranks that
+ * are as slow or slower. This is exact where factors are alike or far apart; elsewhere it may be too low, but is never
+ * too high.
  *
  * Draws are taken to be independent. A disturbance of all ranks of a machine at once makes the answer too high. A
  * disturbance of one rank for many steps makes it too low. Threads: shared (pure). */

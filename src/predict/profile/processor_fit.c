@@ -86,7 +86,7 @@ typedef struct {
 } timed_list;
 typedef struct {
     double share[NSHARES], overlap, launch_s;
-    double cost; /* misfit: sum of |log(predicted / measured)| over the samples */
+    double cost; /* how badly the fit fits: sum of |log(predicted / measured)| over the samples */
 } class_fit;
 
 static bool is_of(const tutti_processor_model_sample *s, const tutti_processor_model_figure *group)

@@ -69,7 +69,8 @@ typedef struct {
                                      * none */
     const char *kernels;            /* name of the kernels' engine for which the times are; "reference" if the file has
                                      * none */
-    bool shares_host;               /* a processor whose ranks may share a host: used with topology `host` */
+    bool shares_host;               /* true: several ranks may run on this processor, so it is used with topology
+                                     * `host` */
     double peak[TUTTI_NPRECISIONS]; /* FLOP/s of products; 0 if not given */
     double peak_tf32;               /* peak of f32 products whose factors are rounded to TF32; 0 if not given */
     bool uses_tf32;                 /* products of f32 jobs use peak_tf32 (the name ended in ":tf32") */
@@ -125,7 +126,7 @@ tutti_status tutti_profile_of_processor_model(const tutti_processor_model *d, co
  * sum of |log(predicted / measured)| over the samples. Launches and overlaps are tried on a grid. Efficiencies that
  * single samples imply are tried one after the other until none is better. If samples do not determine a figure of a
  * class, the figure of the device holds. The launch of the device is the one with the least sum over all classes. Cost:
- * 1e6 times the samples of a class and pass, some seconds for 3,000. Threads: shared (pure). */
+ * 1e6 operations for each sample, some seconds for 3,000 samples. Threads: shared (pure). */
 typedef struct {
     const char *layer; /* the layer's name, which the profile owns */
     tutti_processor_model_work work;

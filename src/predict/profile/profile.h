@@ -61,9 +61,10 @@ tutti_status tutti_profile_of_trace(const char *name, const tutti_layer_trace *t
 /* The costs of a plan's exchanges on a machine that need not be there, in the form by which a plan merges its buckets.
  *
  * Times of exchanges are simulated on the plan's own schedules at sizes from 4 KiB to the whole vector; times of layers
- * are the profile's. overlap is 0 on a host, where the ranks' own cores move the bytes. On a star it is the fraction of
- * a bucket's exchanges that a rank reports as ready before the update rule is applied. It is 1 if the plan goes by
- * need, because later exchanges can hide behind the next forward pass. Threads: shared (pure). */
+ * are the profile's. overlap is 0 on a host, where the ranks' own cores move the bytes. Between hosts it is the
+ * fraction of a bucket's exchanges that a rank reports as ready before the update rule is applied. It is 1 if the plan
+ * exchanges first what the next step needs first (config.by_need), because other exchanges can hide behind the next
+ * forward pass. Threads: shared (pure). */
 
 /* Predicts these costs for times->plan, from the times that are kept. */
 tutti_status tutti_predict_costs_by(tutti_exchange_times *times, const tutti_profile *profile, tutti_plan_costs *out,
@@ -80,9 +81,10 @@ typedef struct {
 } tutti_bucket_time;
 tutti_status tutti_predict_bucket(tutti_exchange_times *times, int64_t n, tutti_bucket_time *out, tutti_failure *err);
 
-/* Exchanges of a rank for a split layer in a step (-1: for all split layers): seconds of exchanges of activations, for
- * which the rank waits at once; seconds of exchanges of the layer's parameters; and bytes that the rank receives. The
- * caller passes the seconds of each of the plan's exchanges. */
+/* Times and bytes of a rank's exchanges for the split layer `layer` in a step (-1: for all split layers together).
+ * travel_s: seconds of exchanges of activations, for which the rank waits at once; params_s: seconds of exchanges of
+ * the layer's parameters; received_bytes: bytes that the rank receives. The caller passes the seconds of each of the
+ * plan's exchanges. */
 typedef struct {
     double travel_s, params_s;
     int64_t received_bytes;
