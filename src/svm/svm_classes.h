@@ -22,7 +22,7 @@ tutti_status tutti_svm_classes_find(tutti_comm *comm, const tutti_svm_data *data
 void tutti_svm_classes_release(tutti_svm_classes *classes);
 /* Collective. Fills in `count` and `before` from the `own` of all ranks. */
 tutti_status tutti_svm_classes_count(tutti_comm *comm, tutti_svm_classes *classes, tutti_failure *err);
-/* Returns the index of the pair (i, j), i < j, in the order of rho. */
+/* Returns the index of the pair (i, j) of classes, i < j, in LIBSVM's order of pairs: (0, 1), (0, 2), .., (1, 2), .. */
 static inline int tutti_svm_pair_number(int i, int j, int nclasses)
 {
     return i * nclasses - i * (i + 1) / 2 + j - i - 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_checkpoint.c: saves an SVM training and resumes it. The samples of a class lie on the ranks in the order of their
- * numbers. So one gather for each of the two classes brings the samples' values into that order, and each rank finds
- * the values of its own samples by counting. */
+ * numbers. So one gather for each of the two classes brings the samples' values into that order. Each rank counts the
+ * samples of lower ranks to find the values of its own. */
 #include "svm_checkpoint.h"
 
 #include <math.h>

@@ -38,7 +38,8 @@ typedef struct {
     int64_t n, nmembers, next;
     int64_t round, iterations, since, delta, active, eliminated, reconstructed, kernel_rows, cached_rows, stalled;
     double lowered;
-} tutti_svm_checkpoint_state; /* in the file, member[nmembers], alpha[n], gamma[n] follow (NaN if dropped) */
+} tutti_svm_checkpoint_state; /* in the file, member[nmembers], alpha[n], gamma[n] follow; gamma of a dropped sample is
+                               * NaN */
 
 _Static_assert(sizeof(tutti_svm_checkpoint_head) == 5 * TUTTI_SVM_CHECKPOINT_WORD &&
                    sizeof(tutti_svm_checkpoint_entry) == 10 * TUTTI_SVM_CHECKPOINT_WORD &&

@@ -3,7 +3,7 @@
  *
  * A decimal number is m 10^e with a whole m. (a) m <= 2^53 and |e| <= 22: m and 10^|e| are doubles, one multiplication
  * or division rounds once. (b) m < 2^64 and |e| <= 27: 5^|e| < 2^63, so product or quotient fit into 128 bits, and what
- * is cut off is known exactly. (c) All else is strtod's. */
+ * is cut off is known exactly. (c) strtod reads all other numbers. */
 #include "svm_text.h"
 
 #include <locale.h>

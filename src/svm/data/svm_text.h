@@ -38,7 +38,7 @@ static inline bool tutti_svm_at_gap(const char *p)
     return *p == ' ' || *p == '\t' || tutti_svm_at_end(p);
 }
 
-/* The word at p for failures: up to 40 bytes, with '?' for what cannot be printed. */
+/* The word at p as failures quote it: up to 40 bytes, with '?' for a character that cannot be printed. */
 typedef struct {
     char text[48];
 } tutti_svm_word;
@@ -59,7 +59,8 @@ tutti_status tutti_svm_growing_reserve(tutti_svm_growing *g, int64_t nbytes, tut
 tutti_status tutti_svm_growing_entries(tutti_svm_growing *g, const char *p, const tutti_svm_reading *how,
                                        tutti_failure *err);
 void tutti_svm_growing_end_row(tutti_svm_growing *g, double label);
-/* Hands the rows over, cut to their size; g is empty afterwards. first and total are set as for a whole set. */
+/* Hands the rows over, in arrays of just their size; g is empty afterwards. first and total of the result are set as if
+ * these rows were the whole set. */
 tutti_svm_data tutti_svm_growing_finish(tutti_svm_growing *g);
 
 #endif

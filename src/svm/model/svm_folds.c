@@ -112,8 +112,8 @@ static void count_ballot(const tutti_svm_fold *f, const ballot *b, double *predi
     free(p);
 }
 
-/* Trains on the samples outside the fold and predicts those in it. A class without a sample outside takes no part; a
- * single class wins everything. */
+/* Trains on the samples outside the fold and predicts those in it. No model is trained for a class without samples
+ * outside the fold. If only one class has any, it is predicted for every sample. */
 static tutti_status run_fold(tutti_svm_training *t, const tutti_svm_fold *f, double *predicted, tutti_failure *err)
 {
     const int n = f->kept.n, npairs = n * (n - 1) / 2;

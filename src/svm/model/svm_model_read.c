@@ -22,7 +22,7 @@ typedef struct {
     int64_t line;           /* number of the current line, from 1 */
     const char *line_end;   /* end of the current line: its '\n' */
     bool lenient;
-    bool cut;   /* the current line is the last and has no '\n' (lenient) */
+    bool cut;   /* the current line is the last and has no '\n'; only a lenient reader reads it */
     char *tail; /* copy of the cut last line with a '\n' */
     unsigned seen;
     tutti_svm_model model;

@@ -12,8 +12,8 @@
 typedef struct {
     int64_t ns[TUTTI_SVM_NWORKS];
     int64_t charged_ns;    /* time up to which everything is charged */
-    tutti_svm_work adding; /* kind of work to which sums over rows are charged: updating; eliminating while gradients
-                            * are recomputed */
+    tutti_svm_work adding; /* kind of work to which sums over rows are charged: updating or, while gradients are
+                            * recomputed, eliminating */
     int64_t collectives, bytes, row_bytes; /* the same as in tutti_svm_event */
 } tutti_svm_account;
 

@@ -14,7 +14,7 @@ typedef struct row row;
 struct row {
     row *older, *newer;
     void *values;
-    int64_t key, length, turn; /* turn: the turn of the cache in which the row was last used */
+    int64_t key, length, turn; /* turn: when the row was last used, as a count of the calls of tutti_svm_cache_turn */
 };
 
 struct tutti_svm_cache {

@@ -38,7 +38,8 @@ typedef struct {
 } tutti_svm_store;
 
 typedef struct {
-    double value;     /* the smaller it is, the worse the violation: gamma on the up side, -gamma on the low side */
+    double value;     /* gamma (y times the gradient) on the up side, -gamma on the low side: the smaller the value, the
+                       * more the sample violates optimality */
     int64_t number;   /* number of the sample; among equal values the highest number comes first */
     int64_t position; /* position of the sample, or its index in a list of candidates */
 } tutti_svm_key;
@@ -78,7 +79,8 @@ struct tutti_svm_context {
 
     tutti_f64_at extremes[3], agreed[3];
     tutti_request *extremes_request;
-    int offer; /* candidates of each side that a rank offers at first */
+    int offer; /* number of candidates that a rank offers at first for each side (samples whose y alpha may grow, or may
+                * shrink) */
     tutti_svm_candidate *offered, *offers;
     tutti_request *offer_request;
 };
@@ -121,27 +123,29 @@ typedef struct {
     int32_t *target;          /* row of the sample at each position */
     int64_t limit;            /* greatest number of iterations */
 
-    double b_up, b_low;          /* least and greatest gamma over the active samples, on the up side and on the low
-                                  * side */
-    int64_t worst_up, worst_low; /* numbers of the samples at the extremes */
+    double b_up, b_low;          /* over the active samples: b_up: least gamma of those whose y alpha may grow (up
+                                  * side); b_low: greatest gamma of those whose y alpha may shrink (low side) */
+    int64_t worst_up, worst_low; /* numbers of the samples with these two gammas */
     int wish;                    /* the largest wish of all ranks (TUTTI_SVM_WISH_...) */
 
-    tutti_svm_key *keys;   /* [own samples] keys of violators: the up side from the front, the low side from the back */
+    tutti_svm_key *keys;   /* [own samples] keys of the samples that violate optimality: those of the up side from the
+                            * front, those of the low side from the back */
     tutti_svm_key *merged; /* [2 * nranks * block] keys of the candidates of all ranks; only if there are several
                             * ranks */
     tutti_svm_pick *pick;  /* [block] the picks of a round, by ascending number */
     int npicks;
 
-    /* the working set by slots; numbers, alpha and gamma are in the state */
+    /* the working set; entry i of each array is of slot i; numbers, alpha and gamma are in the state */
     int32_t *at;    /* index of the member's row in `store` */
     int32_t *owned; /* index of the own sample; -1 if the member belongs to another rank */
     double *y, *cost, *diagonal;
-    void *matrix; /* row of slot i at i * stride */
+    void *matrix; /* kernel matrix of the members: the row of slot i begins at element i * stride */
     int64_t stride;
     tutti_svm_store store; /* the members' rows, side by side */
     /* scratch memory of a call: one number for each slot */
     double *gradient, *before, *weight, *scratch;
-    int32_t *changed, *slots, *mine, *kept; /* scratch memory of a call: one number for each slot, in kept two */
+    int32_t *changed, *slots, *mine, *kept; /* scratch memory of a call: one number for each slot; `kept` has two for
+                                             * each slot */
 
     /* kept kernel rows of members that changed */
     tutti_svm_cache *cache; /* NULL if rows are not kept */

@@ -13,12 +13,14 @@
 
 enum {
     WIDEST = 8,
-    APART = 40 /* elements between arrays: 4 KiB apart, a store to one looks like a store to the next */
+    APART = 40 /* elements between two arrays: if they began 4 KiB apart, the processor would take a load from one for a
+                * load of what was stored to the other, and wait */
 };
 
 TUTTI_ISA_TABLE(tutti_svm_pairs_row, tutti_svm_pairs);
 
-/* Puts a member's gamma into `up`, `low` or both, as its alpha allows. */
+/* Puts a member's gamma into `up` if its y alpha may grow, and into `low` if it may shrink; a free member is in
+ * both. */
 static void place_member(const tutti_svm_pairs *p, const tutti_svm_set *s, int64_t c, double gamma)
 {
     const bool grows = p->alpha[c]<p->cost[c], shrinks = p->alpha[c]> 0, positive = p->y[c] > 0;
@@ -60,7 +62,7 @@ static double shift(const tutti_svm_pairs *p, const tutti_svm_set *s, int64_t c,
     return p->y[c] * (p->alpha[c] - old);
 }
 
-/* Returns how far alpha y of a member can go up (direction 1) or down (-1). */
+/* Returns by how much y alpha of a member can grow (direction 1) or shrink (-1). */
 static double room_of(const tutti_svm_pairs *p, int64_t c, double direction)
 {
     return p->y[c] * direction > 0 ? p->cost[c] - p->alpha[c] : p->alpha[c];
@@ -111,7 +113,7 @@ tutti_status tutti_svm_pairs_run_row(const tutti_svm_pairs_row *row, const tutti
         const int64_t j = partner_of(row, &s, &e);
         double moved[2];
         is_number = j >= 0;
-        if (!is_number) break; /* there is no partner: some value is NaN, or the member with e.low would be one */
+        if (!is_number) break; /* some value is NaN: else the member with gamma e.low would be a partner */
         shift_pair(p, &s, e.first, j, moved);
         if (moved[0] == 0 && moved[1] == 0) break; /* the step is too small to change either alpha */
         e = row->move(&s, e.first, j, moved[0], moved[1]);

@@ -3,8 +3,8 @@
  * second-order selection (Fan, Chen, Lin 2005), until the gap within the set is below `until`.
  *
  * All ranks run it on equal input and get equal bits. Loops over the set run in vector lanes (avx512, avx2, generic:
- * equal bits). Ties: the last member wins, which is LIBSVM's choice where members lie in the problem's order. Cost:
- * O(n) an iteration.
+ * equal bits). Among equal members the last one is taken, which is LIBSVM's choice if members lie in the problem's
+ * order. Cost: O(n) an iteration.
  *
  * Threads: owner. */
 #ifndef TUTTI_SVM_PAIRS_H

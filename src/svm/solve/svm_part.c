@@ -13,7 +13,7 @@ double tutti_svm_cost_of(const tutti_svm_config *config, int32_t label)
     return cost;
 }
 
-/* Merges the own rows of both classes, ascending. */
+/* Merges this rank's rows of both classes into one list, by ascending number of row. */
 static void merge_rows(const tutti_svm_classes *c, int i, int j, tutti_svm_part *part)
 {
     int64_t a = 0, b = 0;

@@ -19,7 +19,7 @@
 /* State that a rank keeps for all problems of one training. */
 typedef struct tutti_svm_context tutti_svm_context;
 /* Collective. Creates a context. comm, data and config are borrowed until destroy. It determines kernel.gamma and the
- * precision (see engine_kernel). */
+ * precision (tutti_svm_precision_for). */
 tutti_status tutti_svm_context_create(tutti_comm *comm, const tutti_svm_data *data, const tutti_svm_config *config,
                                       tutti_svm_context **out, tutti_failure *err);
 void tutti_svm_context_destroy(tutti_svm_context *context);

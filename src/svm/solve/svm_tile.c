@@ -183,7 +183,8 @@ void tutti_svm_tile_fill(tutti_svm_tile *tile, const tutti_svm_rows *rows, const
     clear_sources(tile);
     for (int c = 0; c < n; c++) put_source(tile, rows, which ? which[c] : first + c, c);
     tile->n = n;
-    /* targets go strip by strip if that saves more than finding the strips' ends costs: if slots are half full */
+    /* targets go strip by strip only if slots are half full: else finding the ends of the strips costs more than it
+     * saves */
     tile->strips = !tile->table && tile->nslots > 2 * TUTTI_SVM_STRIP && 2 * tile->nset >= n * tile->nslots;
 }
 

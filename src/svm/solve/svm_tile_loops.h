@@ -255,8 +255,8 @@ INLINE void kernels_of(const tutti_svm_tile *tile, const tutti_svm_rows *rows, i
     for (int g = 0; g < GROUPS; g++) b->of[g] = kernel_of(&tile->kernel, type, b->of[g], squares[g] + square);
 }
 
-/* How a loop goes through targets: it handles so many at a time that the data they share stay in registers, or in the
- * first-level cache. */
+/* The order in which a loop goes through targets. It handles several targets at a time, as many as let the data that
+ * they share stay in registers or in the first-level cache. */
 typedef enum { NARROW, WIDE, STRIPS } layout;
 
 /* The kernel and the layout, constants in each loop. */
