@@ -68,9 +68,10 @@ typedef struct {
     const char *name;
     int layer;             /* layer of the parameter; -1 for control numbers */
     int ordinal;           /* index among the layer's parameters */
-    tutti_param_desc desc; /* desc.elements lie in the regions, in the order desc.layout */
-    int64_t count;         /* elements of the parameter's shape, row-major */
-    bool is_frozen;        /* the rule would change it, but the job froze it */
+    tutti_param_desc desc; /* shape and memory order; in each vector of parameters it takes desc.elements elements,
+                            * padding included */
+    int64_t count;         /* number of elements of the parameter's shape, without padding */
+    bool is_frozen;        /* the update rule would change the parameter, but the job froze it */
 } tutti_param;
 
 /* True if the parameter has a gradient and the rule changes it. */
@@ -119,7 +120,8 @@ typedef struct {
     /* false: only the forward nodes that the last loss needs, and no control numbers */
     bool training;
     tutti_precision precision;
-    bool canonical;                  /* choose only kernels whose sums are of one class */
+    bool canonical;                  /* true: all kernels that may be chosen for a pass add in the same order (one class
+                                      * of candidate.h) */
     const struct tutti_tuned *tuned; /* measured times that choose kernels; NULL = none */
     bool sparse;                     /* true: convolutions fed by a ReLU may be told to skip zeros (sparse_switch.h) */
     tutti_frozen frozen;
@@ -136,8 +138,8 @@ struct tutti_graph {
     int nkernels;          /* number of kernels: = model->nlayers once built */
     tutti_order order;     /* the memory order that convolutions were asked to leave their outputs in */
     /* The next four fields are filled only in a graph that trains. */
-    /* Per layer: true if its backward_params runs, because it has learned parameters or because backward_data continues
-     * from it. */
+    /* Per layer: true if its backward_params runs, because it has learned parameters or because its backward_data uses
+     * results of backward_params. */
     bool *runs_params;
     /* Per layer: true if its backward_data runs. False before the first layer with learned parameters, and where
      * backward_params does both (joint_backward). */

@@ -18,7 +18,8 @@ static bool is_same(const tutti_kernel_chosen *a, const tutti_kernel_chosen *b)
     return a->why == b->why && a->in_vain == b->in_vain && !strcmp(a->name, b->name) && same_next;
 }
 
-/* Returns the candidate that computes a pass; NULL for a pass that is never run, although it has a kernel too. */
+/* Returns the candidate that computes a pass of a layer; NULL for a pass that is never run, even if the layer has a
+ * kernel for it. */
 static const tutti_kernel_chosen *chosen_for(const tutti_graph *g, int layer, int pass)
 {
     const tutti_kernel_chosen *chosen = &g->kernels[layer].chosen[pass];
