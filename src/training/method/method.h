@@ -51,7 +51,7 @@ typedef struct {
     const char *help;
     /* the method's keys, ended by NULL; a job with another method may not set these keys */
     const tutti_method_key *keys[TUTTI_METHOD_MAX_KEYS];
-    /* further keys, of no method, that this method reads; ends at the first NULL */
+    /* keys of the job that belong to no method and that this method also reads; ends at the first NULL */
     const char *concerned_by[TUTTI_METHOD_MAX_CONCERNED];
     bool is_plain; /* plain SGD moves its workers or its centre: the job's momentum is ignored (tutti_rule_row.plain) */
     bool saves_no_states;     /* the rule's states are not saved: workers of a resumed run begin with new ones */

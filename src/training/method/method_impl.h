@@ -14,10 +14,11 @@ tutti_status tutti_method_check_rho(const tutti_centre *c, tutti_failure *err);
  * (tutti_builder_kept). */
 typedef struct {
     int weights, gradients, sent; /* numbers of memories; sent: gradients in the type in which they are sent */
-    /* memories of looks at gradients, -1 = none. flag: how many looks of this rank found values that are not finite;
-     * verdict: the same over all ranks, = flag where a rank decides alone */
+    /* memories for results of checks of gradients (actions `look`), -1 = none. flag: how many checks of this rank found
+     * values that are not finite; verdict: the same number over all ranks; equal to flag if a rank decides alone */
     int flag, verdict;
-    int control, check; /* numbers of exchanges; check: the exchange of verdicts, -1 = none */
+    int control, check; /* numbers of exchanges; check: the exchange that sums all ranks' flags into verdicts, -1 =
+                         * none */
     int saves;          /* number of the first of the exchanges that run before a checkpoint */
 } tutti_method_handles;
 
@@ -38,7 +39,8 @@ void *tutti_method_declare_vectors(tutti_plan_builder *b, const tutti_method_vec
  * ranks touch it; else every rank holds all of it after a period. Returns the memory's number. */
 int tutti_method_declare_centre(tutti_plan_builder *b, bool common);
 
-/* Declares a memory for the counts of one rank's looks, which no other rank reads; returns the memory's number. */
+/* Declares a memory for the counts of one rank's checks of gradients (actions `look`), which no other rank reads;
+ * returns the memory's number. */
 int tutti_method_declare_own_numbers(tutti_plan_builder *b, const char *name);
 /* Declares the control numbers: the parts, the sums, and the exchange that sums the parts. */
 tutti_status tutti_method_declare_control(tutti_plan_builder *b, tutti_failure *err);
@@ -46,31 +48,32 @@ tutti_status tutti_method_declare_control(tutti_plan_builder *b, tutti_failure *
 void tutti_method_declare_own_control(tutti_plan_builder *b);
 /* Starts the exchange of control numbers; tutti_builder_walk calls this. */
 void tutti_method_start_control(tutti_plan_builder *b);
-/* True if a plan has looks (action.h): gradients, and with them weights, are checked before an update. */
+/* True if a plan has actions `look` (action.h), which check gradients, and with them weights, before an update. */
 static inline bool tutti_method_looks(const tutti_plan_config *c)
 {
     return c->only_finite || c->norms;
 }
-/* If tutti_method_looks, declares the flag, the verdict and the exchange that sums all flags. The sum is i64 and exact:
- * it has the same bits however gradients lie on the ranks. alone: every rank sees all gradients itself, so that its
- * flag is its verdict. */
+/* If gradients are checked (tutti_method_looks), declares the flag, the verdict and the exchange that sums all flags.
+ * The sum is i64 and exact: it has the same bits however gradients lie on the ranks. alone: every rank sees all
+ * gradients itself, so that its flag is its verdict. */
 tutti_status tutti_method_declare_check(tutti_plan_builder *b, bool alone, tutti_failure *err);
 /* Does the same as tutti_method_declare_check for methods where every rank has weights of its own, and so computes all
  * norms itself: ranks only exchange whether all skip the step. */
 tutti_status tutti_method_declare_own_check(tutti_plan_builder *b, tutti_failure *err);
 /* Returns an action on the elements of a whole bucket, from the memory `from` to the memory `to`. */
 tutti_action tutti_method_on_bucket(const tutti_plan *p, tutti_action_kind kind, int bucket, int from, int to);
-/* Returns the action that applies the rule to a whole bucket, from sums over all ranks and without a verdict. The
- * second function returns the look that precedes it. */
+/* tutti_method_update returns the action that applies the rule to a whole bucket of gradients that are summed over all
+ * ranks; its `verdict` is -1, so the update is not skipped unless the caller sets one. tutti_method_look lists the
+ * action `look` that checks these gradients before the update. */
 tutti_action tutti_method_update(const tutti_plan *p, int bucket, int from, int to);
 void tutti_method_look(tutti_plan_builder *b, const tutti_action *update, int flag, int weights);
 /* Returns the action that applies the rule to a whole bucket by the rank's own gradients. For methods where every rank
  * has weights of its own. */
 tutti_action tutti_method_local_update(const tutti_plan_builder *b, const tutti_method_handles *h, int bucket);
-/* Lists the looks before tutti_method_local_update, if the plan has any, and the exchange of their verdict. The loss
- * scale is one for all ranks, so either all ranks skip a step or none does. */
+/* Lists the checks of gradients (actions `look`) before tutti_method_local_update, if the plan has any, and the
+ * exchange of their verdict. The loss scale is one for all ranks, so either all ranks skip a step or none does. */
 void tutti_method_list_looks(tutti_plan_builder *b, const tutti_method_handles *h);
-/* Lists the exchange of verdicts alone, where the plan has one. */
+/* Lists the exchange of the verdicts about gradients, if the plan has one, without the checks. */
 void tutti_method_exchange_verdicts(tutti_plan_builder *b, const tutti_method_handles *h);
 /* Refuses the configurations that no method with weights of each worker can run. who: the method, "diloco". exchanges:
  * what happens at the end of a period, "outer steps". */

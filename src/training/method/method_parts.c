@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* method_parts.c: lists parts of a plan that several methods want: exchanges, looks, rounding, control numbers,
- * updates. */
+/* method_parts.c: lists parts of a plan that several methods want: exchanges, checks of gradients, rounding, control
+ * numbers, updates. */
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -111,7 +111,7 @@ int tutti_method_declare_centre(tutti_plan_builder *b, bool common)
     return centre;
 }
 
-/* Declares a sum from x.in to x.out; *out: its number. */
+/* Declares an exchange that sums x.in over all ranks into x.out; *out: the number of the exchange. */
 static tutti_status declare_sum(tutti_plan_builder *b, bool of_slots, tutti_plan_exchange x, int *out,
                                 tutti_failure *err)
 {

@@ -16,9 +16,9 @@ enum { MOST_NAME = 96 };
 typedef struct {
     tutti_method_handles shared;
     int parts, ngroups; /* number of ranks in a group; number of groups */
-    /* Each number is that of the first of several exchanges: one for each part, or one for each group. Per bucket: sums
-     * of gradients, gathers of weights (both -1 with a single group), and gathers of whole parameters. Per node: its
-     * travels. */
+    /* Numbers of exchanges, of which each entry holds the first of several with consecutive numbers. For each bucket:
+     * sums of gradients and gathers of weights, one for each part (both -1 with a single group), and gathers of whole
+     * parameters, one for each group. For each node: its travels, one for each group. */
     int *sums, *gathers, *wholes, *travels;
 } handles;
 

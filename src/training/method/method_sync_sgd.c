@@ -37,7 +37,8 @@ typedef struct {
 
 /* ---- declaring memories and exchanges ---- */
 
-/* True if gradients are rounded before they are sent; false: groups' sums are rounded on the way. */
+/* True if each rank rounds its gradients before it sends them; false: only the sums of groups of ranks are rounded
+ * before they are sent, or nothing is. */
 static bool rounds_all(const tutti_plan_builder *b)
 {
     return tutti_method_rounds(&tutti_builder_plan(b)->config) && !tutti_builder_rounds_groups(b);
@@ -154,7 +155,8 @@ static void list_step(tutti_plan_builder *b, const handles *h)
     tutti_builder_wait(b, h->shared.control);
 }
 
-/* Lists the loop beside the steps: one part for each bucket. */
+/* Lists the loop TUTTI_EACH_END, which goes on beside the steps: one part for each bucket, played when the bucket's
+ * sums have arrived. */
 static void list_beside(tutti_plan_builder *b, const handles *h)
 {
     const tutti_plan *p = tutti_builder_plan(b);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* say.c: says in ten words how a plan's ranks exchange: what is sent, how often, by which algorithms, in which types.
- * All of it is read from the plan's exchanges, so that a key of the job that changes these changes the line too. Only
- * the name, and whether the method is plain (is_plain), come from the method's row. */
+/* say.c: says in at most ten words how a plan's ranks exchange: what is sent, how often, by which algorithms, in which
+ * types. The words are read from the plan's exchanges, so that a key of the job that changes these changes the words
+ * too. Only the method's name, and whether it is plain (is_plain), come from its row. */
 #include <string.h>
 
 #include "method.h"
@@ -10,7 +10,7 @@
 typedef struct {
     unsigned collectives; /* bit set of tutti_collective */
     bool of_weights;      /* true if the sums are of weights; false: of gradients */
-    bool half, whole;     /* half: some values are sent in 16 bits; whole: some are sent in f32 */
+    bool half, whole;     /* half: the exchanges send some values in 16 bits; whole: they send some in f32 */
     tutti_dtype type;     /* the 16-bit type, if `half` */
     tutti_strbuf algorithms;
 } travels;
@@ -22,7 +22,7 @@ static bool carries_parameters(const tutti_plan *p, const tutti_plan_exchange *x
     return (x->drivers & trains) && !x->is_travel && role <= TUTTI_ROLE_CENTRE;
 }
 
-/* Appends such as "direct" or "hierarchical,group=2/ring". */
+/* Appends the name of an algorithm unless it is there already: "direct", then "direct/ring". */
 static void add_algorithm(const char *name, tutti_strbuf *out)
 {
     const char *at = out->length ? strstr(out->text, name) : NULL;

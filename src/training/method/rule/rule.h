@@ -15,8 +15,9 @@ enum {
     TUTTI_RULE_MAX_STATES = 2,
     TUTTI_RULE_MAX_KEYS = 4,
     TUTTI_RULE_MAX_NUMBERS = 8,
-    TUTTI_RULE_LOOKED = 2 * TUTTI_SQUARES_LIMBS, /* words of the two sums that a look at a tensor adds to: squares of
-                                                  * its weights, squares of the elements compared with them */
+    /* number of 64-bit words of two sums, to which a check of a tensor adds: the squares of its weights, and the
+     * squares of the elements that the rule compares with them */
+    TUTTI_RULE_LOOKED = 2 * TUTTI_SQUARES_LIMBS,
 };
 
 /* A number that a job gives to a rule. Rules that mean the same by a key share it. */
@@ -42,7 +43,7 @@ typedef struct {
 /* The parameters of an update that change from step to step. */
 typedef struct {
     double lr;
-    double unscale;   /* the sum is multiplied by this first (1 / loss scale) */
+    double unscale;   /* factor of the summed gradient, applied before all else (1 / loss scale) */
     double trust;     /* factor of the tensor: tutti_update_trust; 1 where the rule uses no norms of tensors */
     int64_t nupdates; /* updates since the states were zeros, this one included; skipped steps do not count */
 } tutti_update_step;
@@ -78,8 +79,8 @@ struct tutti_rule_row {
      * rule compares with them (tutti_rule_measure). NULL = no factor; then the update of an element depends on no other
      * element. */
     double (*trust)(const tutti_update *u, double weights, double other);
-    /* Compute the elements that the rule compares with the weights, one function for each instruction set. NULLs: these
-     * elements are the gradients, as the rule gets them. */
+    /* Compute the elements that the rule compares with the weights, one function for each instruction set. All NULL:
+     * the rule compares the gradients themselves, as it gets them. */
     tutti_rule_measure *measures[TUTTI_NISAS];
 };
 

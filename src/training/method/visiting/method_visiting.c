@@ -12,8 +12,9 @@
  *
  * The centre is in the memory of rank 0, and all workers of its host use it there. A worker of another host sends the
  * vector of its visit to a seat at rank 0, a memory for this worker, and takes the result along: two exchanges. Between
- * them the worker's part of the loop of arrivals makes the visit for it. With visits by gradients, that part looks at
- * the gradients that it applies; elastic workers look at their own gradients, which are not sent.
+ * them rank 0 makes the visit for the worker: its loop TUTTI_EACH_ARRIVAL has a part for each such worker. With visits
+ * by gradients, that part looks at the gradients that it applies; elastic workers look at their own gradients, which
+ * are not sent.
  *
  * The centre is what is tested and saved; other hosts get it before a test. The workers of a resumed run begin at the
  * centre. */
@@ -24,13 +25,14 @@
 /* Numbers of memories and exchanges for a worker of another host. */
 typedef struct {
     int rank;
-    int seat, verdict;    /* memories: the worker's seat; counts of looks at the vector that it brings, -1 = none */
+    int seat, verdict;    /* memories: the worker's seat; counts of values that are not finite in the vector that the
+                           * worker brings, -1 = none */
     int push, pull, test; /* exchanges: the vector of a visit, its result, the centre for tests */
 } far_worker;
 
 typedef struct {
     tutti_method_handles shared;
-    int centre, seen; /* indices of memories: the centre, the centre as the worker has seen it */
+    int centre, seen; /* indices of memories: the centre; the values that the centre had at the worker's last visit */
     int nfar;
     far_worker *far;
 } handles;
