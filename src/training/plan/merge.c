@@ -26,7 +26,7 @@ static double slope_of(const tutti_exchange_cost *c, int k)
     return (double)(c->ns[k] - c->ns[k - 1]) / (double)(c->bytes[k] - c->bytes[k - 1]);
 }
 
-/* Returns the last point of the line on which a size lies, if no point before k is. */
+/* Returns the measured point at the upper end of the line on which a size lies; the search begins at point k. */
 static int point_from(const tutti_exchange_cost *c, int k, int64_t bytes)
 {
     while (k < c->npoints - 1 && bytes > c->bytes[k]) k++;
@@ -114,7 +114,7 @@ static bool is_beaten(const prefix *p, const state *s)
 static void keep(prefix *p, const state *s)
 {
     int kept = 0;
-    if (is_beaten(p, s)) return; /* then s can beat no kept state */
+    if (is_beaten(p, s)) return; /* a state that is beaten beats no kept state, so nothing changes */
     for (int i = 0; i < p->nstates; i++)
         if (!beats(s, &p->states[i])) p->states[kept++] = p->states[i];
     p->nstates = kept;
@@ -122,9 +122,9 @@ static void keep(prefix *p, const state *s)
     p->states[p->nstates++] = *s;
 }
 
-/* Tries all groups that end with item `end - 1`, the smallest first. slopes: by point. A larger group is hidden no
- * shorter, and at most one nanosecond, which rounding may take, can be missing from its other part. So once a kept
- * state beats these two times, it beats all larger groups. */
+/* Tries all groups that end with item `end - 1`, the smallest first. slopes: slope of the line up to each point. If a
+ * group grows, its hidden part does not get shorter, and its other part shrinks by at most a nanosecond, through
+ * rounding. So once a kept state beats these two times, it beats all larger groups, and the search ends. */
 static void extend(prefix *prefixes, const tutti_merge_item *items, int end, const tutti_exchange_cost *cost,
                    const double *slopes)
 {

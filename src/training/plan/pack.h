@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 typedef struct {
-    int64_t bytes, offset; /* offset: the result, a multiple of 64 */
+    int64_t bytes, offset; /* sizes and places in bytes; offset: the result, a multiple of 64 */
     int first, last;       /* life time: first and last use, both included */
 } tutti_block;
 

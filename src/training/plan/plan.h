@@ -291,7 +291,8 @@ typedef struct tutti_plan {
     tutti_plan_exchange *exchanges;
     int nexchanges;
     tutti_loop loops[TUTTI_NDRIVERS]; /* the loops of config.rank, by driver */
-    /* bit set of drivers: loops in which other ranks have actions, where some exchanges are not between all ranks */
+    /* bit set of drivers: the loops in which some other rank has actions; 0 if all exchanges are between all ranks,
+     * because then all ranks have the same loops */
     unsigned other_loops;
     int answer; /* the memory with the weights that are tested, saved and handed on */
     tutti_admission admission;
@@ -328,8 +329,9 @@ int tutti_plan_slots_for(int nranks);
 tutti_status tutti_plan_samples_per_call(const tutti_plan_config *config, int64_t *out, tutti_failure *err);
 
 /* Split layers: each group of tutti_graph_parts neighbouring ranks shares them. tutti_plan_group: the rank's group. The
- * next function: the rank's place in its group. tutti_plan_part: where the rank's part of a parameter begins and its
- * elements (all of them if the layer is not split). tutti_plan_split_memory: the memory of a split datum. */
+ * next function: the rank's place in its group. tutti_plan_part: where the rank's part of a parameter begins, and how
+ * many elements it has (all of them if the layer is not split). tutti_plan_split_memory: the memory of a split
+ * datum. */
 static inline int tutti_plan_group(const tutti_plan *p, int rank)
 {
     return rank / tutti_graph_parts(p->graph);
@@ -426,11 +428,13 @@ static inline bool tutti_plan_has_far(const tutti_plan *p)
 int tutti_plan_push_of(const tutti_plan *p, int worker);
 int tutti_plan_pull_of(const tutti_plan *p, int worker);
 /* True if workers of other hosts must send their vectors to rank 0 one after the other. They must if there are several
- * such workers, the admission is not in rank order, and a vector is larger than the port into rank 0's host holds. */
+ * such workers, the admission is not in rank order, and a vector is larger than the buffer of the switch's port to rank
+ * 0's host. */
 bool tutti_plan_brings_by_turns(const tutti_plan *p);
-/* Returns the worker's part of the loop of arrivals; actions NULL: it has none. */
+/* Returns the part of rank 0's loop TUTTI_EACH_ARRIVAL that serves this worker; its `actions` are NULL if there is
+ * none. */
 tutti_loop tutti_loop_part(const tutti_loop *arrivals, int worker);
-/* Returns the parts of the first `nworkers` workers; the caller frees the array. */
+/* Returns, for each of the first `nworkers` workers, the part that serves it; the caller frees the array. */
 tutti_loop *tutti_loop_parts(const tutti_loop *arrivals, int nworkers);
 /* True if the plan fixes which rank takes which share: rank r of P takes r, r + P, ..; false: the first rank to ask
  * takes the next share. */

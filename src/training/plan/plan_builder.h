@@ -61,7 +61,8 @@ tutti_status tutti_builder_schedule_among(tutti_plan_builder *b, const tutti_bui
 
 /* Begins a loop: actions that are added from now on belong to it and are done in every step. */
 void tutti_builder_loop(tutti_plan_builder *b, tutti_loop_driver driver);
-/* Begins a part: actions that are added from now on belong to the loop of arrivals, in the part of this worker. */
+/* Begins a part: actions that are added from now on belong to rank 0's loop TUTTI_EACH_ARRIVAL, in the part that serves
+ * this worker. */
 void tutti_builder_part(tutti_plan_builder *b, int worker);
 /* Chooses steps: actions that are added from now on are done in these steps of a period. In a period of one step every
  * step is the last. */
@@ -74,8 +75,8 @@ void tutti_builder_wait_told(tutti_plan_builder *b, int exchange, unsigned when)
 /* Adds any other action: its kind, and the fields that its row uses; fields of kernels and exchanges are filled in. */
 void tutti_builder_do(tutti_plan_builder *b, const tutti_action *what);
 
-/* Lists all kernels of all slots of the rank, and the folds of their gradients; in between it calls the method's
- * functions. NULL = not called. */
+/* Lists all kernels of all slots of the rank, and the folds (sums of two copies) of their gradients. In between it
+ * calls the functions of this struct, which the method gives; NULL = not called. */
 typedef struct {
     /* called when the next kernel is the first to read the bucket's weights */
     void (*before_reading)(tutti_plan_builder *b, int bucket);
@@ -90,7 +91,8 @@ typedef struct {
  * node reads them. */
 void tutti_builder_on_travel(tutti_plan_builder *b, void (*travel)(tutti_plan_builder *b, int node));
 void tutti_builder_walk(tutti_plan_builder *b, const tutti_walk *walk);
-/* Returns the bucket whose weights should be changed i-th: in exchange order, or by need. */
+/* Returns the bucket whose weights should be changed i-th: in exchange order, or, with config.by_need, in the order in
+ * which the next step reads them. */
 int tutti_builder_bucket_in_turn(const tutti_plan_builder *b, int i);
 
 #endif

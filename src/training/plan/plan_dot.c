@@ -36,7 +36,7 @@ static const char *colour_of(tutti_collective c)
     return tutti_collective_takes_slices(c) ? "#e2d9f3" : tutti_collective_gives_slices(c) ? "#d1e7dd" : "#f8d7da";
 }
 
-/* Draws the loop EACH_END: an edge from each exchange to the exchange that becomes ready when the first one has
+/* Draws the loop TUTTI_EACH_END: an edge from each exchange to the exchange that becomes ready when the first one has
  * ended. */
 static void add_beside(const tutti_plan *p, tutti_strbuf *sb)
 {
@@ -49,7 +49,7 @@ static void add_beside(const tutti_plan *p, tutti_strbuf *sb)
     }
 }
 
-/* Draws the loop of arrivals: a chain for each part. */
+/* Draws the loop TUTTI_EACH_ARRIVAL: a chain of actions for each worker that rank 0 serves. */
 static void add_arrivals(const tutti_plan *p, tutti_strbuf *sb)
 {
     const tutti_loop *l = &p->loops[TUTTI_EACH_ARRIVAL];

@@ -28,8 +28,8 @@ int64_t tutti_plan_ring_from(const tutti_plan *p, const tutti_builder_request *r
 /* True if the configuration's algorithm first sums inside groups of ranks, and the groups' sums are rounded to be
  * sent. */
 bool tutti_plan_rounds_groups(const tutti_plan_config *c);
-/* Takes the schedule from the configuration's shelf, where it has one, else makes it. The plan does not release
- * schedules of the shelf. */
+/* Takes the schedule from the schedules that several plans share (config.shelf), if it is there, else makes it. The
+ * plan does not release schedules that are shared. */
 tutti_status tutti_plan_take_schedule(const tutti_plan *p, const tutti_builder_request *r, const int32_t *members,
                                       int nmembers, tutti_prepared *out, tutti_failure *err);
 void tutti_plan_destroy_schedules(tutti_plan *p);
@@ -73,8 +73,8 @@ tutti_status tutti_plan_check_looks(const tutti_plan *p, tutti_failure *err);
 tutti_status tutti_plan_check_types(const tutti_plan *p, tutti_failure *err);
 /* Fills in tutti_plan.is_paced, tutti_plan.other_loops and tutti_plan_exchange.drivers. */
 void tutti_plan_find_drivers(tutti_plan *p);
-/* Lists the loops of a rank as tutti_plan_list_loops does, without kernels and folds behind the first action of a loop:
- * enough to know which loops a rank has and what it exchanges there. */
+/* Lists the loops of a rank as tutti_plan_list_loops does, but leaves out kernels and folds, except as the first action
+ * of a loop. That is enough to know which loops a rank has and what it exchanges there. */
 void tutti_plan_list_without_kernels(const tutti_plan *p, int rank, tutti_arena *arena, tutti_loop out[TUTTI_NDRIVERS]);
 /* Prints the times that merging by costs expects, for people; nothing where buckets were merged by size
  * (plan_times.c). */
@@ -89,7 +89,7 @@ struct tutti_plan_builder {
     int rank;
     tutti_loop *loops;        /* while listing: TUTTI_NDRIVERS loops */
     tutti_loop_driver driver; /* while listing: the loop that actions are added to */
-    /* while listing the loop of arrivals: the worker whose part is listed; else 0 */
+    /* while listing the loop TUTTI_EACH_ARRIVAL: the worker that the listed part serves; else 0 */
     int worker;
     tutti_action_steps steps;                        /* while listing: the steps in which added actions are done */
     void (*travel)(tutti_plan_builder *b, int node); /* while listing: the method's function for travel nodes; NULL =

@@ -52,8 +52,9 @@ int tutti_plan_pull_of(const tutti_plan *p, int worker)
     return between(p, 0, worker, worker);
 }
 
-/* True if vectors that are sent to rank 0 at once could overflow the port into its host. A port holds a MiB at best
- * (docs/topologies.md). Up to that size, vectors may be sent when they are ready, because a turn costs a round trip. */
+/* True if vectors that are sent to rank 0 at once could overflow the buffer of the switch's port to its host, which
+ * holds a MiB at best (docs/topologies.md). Up to that size, vectors may be sent when they are ready, because a turn
+ * costs a round trip. */
 bool tutti_plan_brings_by_turns(const tutti_plan *p)
 {
     enum { HELD = 1 << 20 };

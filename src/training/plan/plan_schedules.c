@@ -87,9 +87,9 @@ static bool are_all_apart(const int32_t *host_of, int n)
 }
 
 /* Returns from which size on an exchange uses ring. With direct, every rank sends to every rank, and a rank that is a
- * little ahead sends into a port into which others still send. What the port cannot hold is lost, and it cannot hold
- * several slices of 256 KiB. With ring no rank has two senders, however many exchanges are in flight, and a slice takes
- * much longer than the latency of a message. Sums of one step need direct. */
+ * little ahead sends to a port of the switch to which others still send. Bytes that the port's buffer cannot hold are
+ * lost, and it cannot hold several slices of 256 KiB. With ring no rank has two senders, however many exchanges are in
+ * flight, and a slice takes much longer than the latency of a message. Sums of one step need direct. */
 int64_t tutti_plan_ring_from(const tutti_plan *p, const tutti_builder_request *r, const int32_t *members, int nmembers)
 {
     enum { SLICE = 256 << 10 };
@@ -223,7 +223,8 @@ static const tutti_prepared *find_shelved(const tutti_plan_shelf *shelf, const s
     const tutti_builder_request *r = &wanted->request;
     for (int i = 0; i < shelf->n; i++) {
         const struct tutti_shelved *s = &shelf->list[i];
-        /* first what differs most: a shelf has the schedules of many groups by few algorithms */
+        /* members are compared early, because they differ most: the list has schedules of many groups by few
+         * algorithms */
         if (s->request.collective == r->collective && are_members(s, members, nmembers) &&
             s->sums_once == wanted->sums_once && s->request.in_place == r->in_place &&
             s->request.of_slots == r->of_slots && !strcmp(s->algorithm, wanted->algorithm))

@@ -139,7 +139,7 @@ static const tutti_action *find_told(const tutti_plan *p, int exchange, unsigned
     return NULL;
 }
 
-/* Appends such as "ready after update bucket 0". */
+/* Appends when an exchange meets a condition, such as "ready after update bucket 0". */
 static void add_condition(const tutti_plan *p, int exchange, unsigned when, const char *words, tutti_strbuf *sb)
 {
     tutti_loop_driver driver = TUTTI_EACH_STEP;

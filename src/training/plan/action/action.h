@@ -63,7 +63,7 @@ typedef struct {
     int weights; /* look, where norms of tensors are needed: memory of the weights */
     /* apply: the weights are also pulled towards the memory `other`, by the difference of both before the update */
     bool pulled;
-    int worker; /* in the loop of arrivals: the worker whose part the action belongs to; else 0 */
+    int worker; /* in the loop TUTTI_EACH_ARRIVAL: the worker that the action serves; else 0 */
 } tutti_action;
 
 /* True if the action is done in a step that ends a period (ends_period), or in one that does not. */
