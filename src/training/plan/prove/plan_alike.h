@@ -39,7 +39,7 @@ typedef struct {
     /* ranks of a group, each with a part of a split layer's parameter; 0 = the zone is no such parameter */
     int shared;
     int first_class, nclasses;
-    bool is_owed; /* the result must hold the whole zone */
+    bool is_owed; /* true: the memory that the composition checks (`result`) must hold all elements of the zone */
 } tutti_zone;
 
 typedef struct {
@@ -54,7 +54,8 @@ typedef struct {
 typedef enum { TUTTI_TOLD_BEGUN, TUTTI_TOLD_READY, TUTTI_TOLD_FREE, TUTTI_TOLD_WAITED } tutti_told_kind;
 typedef struct {
     tutti_told_kind kind;
-    int exchange, invocation, next; /* next: the next entry of the same position; -1 = none */
+    int exchange, invocation, next; /* exchange, invocation: which run of which exchange the message is for; next: the
+                                     * next message at the same position, -1 = none */
 } tutti_told;
 typedef struct {
     tutti_unrolled loop;

@@ -13,7 +13,7 @@
 #include "../../../collective/schedule/part_builder.h"
 #include "plan_alike.h"
 
-/* The class's alikes, with meetings in place of the exchanges of other zones. */
+/* A copy of the tutti_alikes that a class belongs to, with meetings in place of the exchanges of other zones. */
 typedef struct {
     tutti_alikes alikes;
     tutti_composition whole;
@@ -97,7 +97,8 @@ static void end_meetings(meetings *m, int nranks)
     tutti_arena_release(&m->arena);
 }
 
-/* Moves a zone of numbers, and its class, to the stretch of the index space that the whole has for them. */
+/* Gives a zone of numbers, and its class, the range of the index space that they have in the composition of the whole
+ * plan. */
 static void place_numbers(const tutti_alikes *a, const tutti_zone *z, tutti_composition *own, tutti_stretch *class)
 {
     int m = 0;

@@ -69,9 +69,8 @@ static int count_starts(const tutti_loop *l, bool ends_period, int exchange)
     return n;
 }
 
-/* Returns how many steps are unrolled: at least two, and so many that all exchanges use their first bank of scratch
- * again. For the checker plays the composition twice, and its second run must begin with the same banks as the
- * first. */
+/* Returns how many steps are unrolled: at least two, and enough for all exchanges to come back to their first bank of
+ * scratch. The checker plays the composition twice, and its second run must begin with the same banks as the first. */
 static int count_steps(const tutti_composition *c)
 {
     int nsteps = 2;

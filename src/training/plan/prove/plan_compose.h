@@ -15,11 +15,11 @@
  * loops and schedules together. If the caller could start an exchange at different times, the composition takes the
  * earliest.
  *
- * Steps are unrolled: at least two, and so many that all exchanges use their first bank of scratch again. The checker
- * plays this round twice. A step depends on earlier steps only through the contents of memories and the bank that comes
- * next, so every later round is like a round that was checked. Between two steps there may be a test, and after the
- * test a checkpoint. So there are three compositions: without both, with the test, with test and checkpoint. Any two
- * loops that can follow each other do so in one of the three.
+ * Steps are unrolled: at least two, and enough for all exchanges to come back to their first bank of scratch. The
+ * checker plays this round twice. A step depends on earlier steps only through the contents of memories and the bank
+ * that comes next, so every later round is like a round that was checked. Between two steps there may be a test, and
+ * after the test a checkpoint. So there are three compositions: without both, with the test, with test and checkpoint.
+ * Any two loops that can follow each other do so in one of the three.
  *
  * A period of H steps is unrolled as a period of min(H, 2) steps. Between two exchanges of weights a step touches only
  * memory of its own rank, and exchanges of its own. More steps in the middle of a period would add nothing new: each
@@ -54,11 +54,13 @@ typedef struct {
 /* A second check of a class that could not be proved: it finds out whether the whole plan is wrong (plan_alike.h). */
 typedef struct {
     tutti_stretch class; /* the elements of the class */
-    tutti_slice owed;    /* the parts of the zone's vector in which they lie; `of` 0 = what the class owes */
-    bool leaves_others;  /* accesses to other parts than `owed`, which hold no element of the class, are left out */
-    bool sums_wrong;     /* the result: see tutti_part_source */
-    bool races;          /* the result: see tutti_part_source */
-    bool misses;         /* the result: the counter-example is of no element of the class */
+    tutti_slice owed;    /* the parts of the zone's vector that hold these elements, and that ranks must end with; `of`
+                          * 0: ranks must end with what the class itself requires */
+    bool leaves_others;  /* accesses to parts of the vector outside of `owed`, which hold no element of the class, are
+                          * left out */
+    bool sums_wrong;     /* result of the check: a rank ended with a wrong sum (tutti_part_source) */
+    bool races;          /* result of the check: two accesses raced (tutti_part_source) */
+    bool misses;         /* result of the check: the counter-example is about elements of another class */
 } tutti_refutation;
 
 /* One run of a loop. */
@@ -119,13 +121,14 @@ typedef struct {
     int nedges;
     int *memory_base;  /* per memory: number of its first copy, counted from the end of the inputs */
     int *scratch_base; /* per rank and exchange: number of its first scratch buffer */
-    int *window;       /* per memory: its stretch of the index space */
+    int *window;       /* per memory: number of its range of the index space */
     int nwindows;
     /* For one class of elements (plan_alike.h): each rank's steps on these elements, as parts of the exchanges' vector.
      * NULL = the composition is for all elements. */
     const tutti_unrolled *loops;
     const tutti_plan *named;      /* for one class: the plan that its loops are from, which names actions */
-    tutti_stretch zone;           /* elements of the packed vector that this vector holds */
+    tutti_stretch zone;           /* for one class: the range of the packed vector that the composition's vector stands
+                                   * for */
     tutti_refutation *refutation; /* NULL = the class is to be proved */
     bool owes_nothing;
     int owed_parts; /* number of parts of the class's vector, of which a rank must end with one; 1: with all */
@@ -135,8 +138,9 @@ typedef struct {
 
 enum { TUTTI_COMPOSED_OUT, TUTTI_COMPOSED_SEEN, TUTTI_COMPOSED_GROUP, TUTTI_COMPOSED_FIRST_MEMORY };
 
-/* Creates a composition. result: a memory that the method declares to hold all. last: loops of this driver and of
- * earlier drivers are played whenever they may be, later ones never. */
+/* Creates a composition. result: the memory whose content is proved; the method declares that it holds every slot's
+ * part. last: the loops of this driver and of earlier drivers are played whenever they may be, the loops of later
+ * drivers never. */
 tutti_status tutti_composition_create(tutti_composition *c, const tutti_plan *p, int result, tutti_loop_driver last,
                                       tutti_failure *err);
 void tutti_composition_release(tutti_composition *c);

@@ -106,8 +106,8 @@ static tutti_status check_sum(const tutti_plan *p, const tutti_plan_exchange *x,
                       x->name, tutti_plan_nlooked(p));
 }
 
-/* Returns the loop with the updates that use a rank's results: the rank's own loop, or the part of rank 0's loop of
- * arrivals that serves the rank. */
+/* Returns the loop with the updates that use a rank's results: the rank's own loop or, if rank 0 serves it, its part of
+ * rank 0's loop TUTTI_EACH_ARRIVAL. */
 static tutti_loop updates_of(const tutti_plan *p, int rank, tutti_arena *work)
 {
     tutti_loop loops[TUTTI_NDRIVERS];

@@ -108,8 +108,8 @@ static void touch_travelling(writer *w, const tutti_node *n)
     }
 }
 
-/* Notes that the rank has the inputs of all its group's samples: from here on its gradients hold the leaves of all
- * members. */
+/* Notes that the rank has received the inputs of all members of its group: from here on the gradients that it computes
+ * hold the leaves of all members. */
 static void meet_group(writer *w)
 {
     const tutti_plan *p = w->c->plan;
@@ -245,8 +245,9 @@ static void add_action(writer *w, const tutti_action *a)
 
 /* ---- properties that no race would show ---- */
 
-/* How a loop gets a verdict: the memory that looks count into, the last look before the verdict is asked for, and the
- * action after which it is known. */
+/* Where a loop gets its verdict about gradients: flag: the memory into which the actions `look` count; asked: index of
+ * the last such action before the verdict is asked for; known: index of the action after which the verdict is known; -1
+ * = none. */
 typedef struct {
     int flag, asked, known;
 } verdict_path;

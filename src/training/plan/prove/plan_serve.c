@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_serve.c: proves the actions that serve a worker of another host: its part of rank 0's loop of arrivals.
+/* plan_serve.c: proves the actions that serve a worker of another host: its part of rank 0's loop TUTTI_EACH_ARRIVAL.
  *
  * A worker and its part are two sequences that meet in two exchanges, and nowhere else. A part touches nothing that
  * another part or another loop touches, except the common memories, which it touches in a visit (plan_visits.c). So
  * each pair is proved by itself, as a plan of two ranks: rank 0 with only this part, rank 1 with the worker's loop.
- * Over two consecutive periods no two accesses race and no wait is endless. The worker takes back the vector that it
- * has brought in the same steps, not in earlier ones, as the part has changed it. No race would show whether the data
- * went to the centre and back, bucket by bucket; this file checks it.
+ * Over two consecutive periods no two accesses race and no wait is endless. In each step in which the worker brings a
+ * vector, it takes back this vector, as the part has changed it, and not one of an earlier step. No race would show
+ * whether the data went to the centre and back, bucket by bucket; this file checks it.
  *
  * Micro-batches are folded into the first before anything is brought, so the pair has only the first. */
 #include <stdlib.h>

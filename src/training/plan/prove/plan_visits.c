@@ -6,9 +6,9 @@
  * meanwhile). No visit waits for anything, so every visit ends, and a rank that waits to be let in is let in. In rank
  * order a rank that visits less often than another would delay all: all visit equally often, in every step of a period.
  *
- * A worker on another host visits through its part of rank 0's loop of arrivals (plan_serve.c). Exchanges between such
- * a worker and rank 0 run outside of visits. Exchanges between all ranks run when all have met before a test or a
- * checkpoint; then no rank visits. */
+ * A worker on another host visits through its part of rank 0's loop TUTTI_EACH_ARRIVAL (plan_serve.c). Exchanges
+ * between such a worker and rank 0 run outside of visits. Exchanges between all ranks run when all have met before a
+ * test or a checkpoint; then no rank visits. */
 #include <stdlib.h>
 
 #include "../plan_impl.h"
