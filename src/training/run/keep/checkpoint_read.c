@@ -21,7 +21,8 @@
 
 static const size_t MAX_FILE_BYTES = (size_t)1 << 40;
 
-/* The file behind a link belongs to somebody else, who may change or remove it between this look and the next. */
+/* Refuses a symbolic link: the file behind it belongs to somebody else, who may change or remove it between this check
+ * and the reading. */
 static tutti_status refuse_link(const char *file, tutti_failure *err)
 {
     struct stat info;

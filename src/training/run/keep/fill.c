@@ -32,8 +32,8 @@ static void fit_to_fill(const tutti_stepping *s, bool is_new, tutti_checkpoint *
     }
 }
 
-/* If the checkpoint is of as many ranks, each continues with its own vectors. Otherwise each begins at the plan's
- * answer (the weights that are tested and saved), with states of zeros. */
+/* If the checkpoint was written by as many ranks as this run has, each rank continues with its own vectors. Otherwise
+ * each rank begins at the plan's answer (the weights that are tested and saved), with states of zeros. */
 static tutti_status read_own(tutti_stepping *s, const char *path, const tutti_checkpoint *there, tutti_failure *err)
 {
     bool found = true;
