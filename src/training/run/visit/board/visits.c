@@ -2,12 +2,12 @@
 /* visits.c: deals shares of batches to asynchronous workers and counts their visits. The board lies in the memory of
  * rank 0, and all ranks of its host map it; ranks of other hosts ask rank 0 (visitor.h).
  *
- * Each line of the board is written by one rank, or by atomic operations alone. The stop and the number of shares begun
- * are halves of one word, counted from the first share of the stretch between two stops: so a rank that begins a share
- * and a rank that moves the stop agree which of them was first. The record lies on the board too; a run that follows a
- * record has lists of its own shares and turns (visits_order.h). A ticket lock that survives the death of its holder
- * admits visits (visits_turns.h): tickets are in order of arrival; in rank order a rank knows its tickets
- * (visits_enter.c). */
+ * Each line of the board is written by one rank, or by atomic operations alone. A stop is a step at which all ranks
+ * meet. The next stop and the number of shares begun are halves of one word, and both count shares from the last stop
+ * on. So a rank that begins a share and a rank that moves the stop agree which of them was first. The record lies on
+ * the board too; a run that follows a record has lists of its own shares and turns (visits_order.h). A ticket lock that
+ * survives the death of its holder admits visits (visits_turns.h): tickets are in order of arrival; in rank order a
+ * rank knows its tickets (visits_enter.c). */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>

@@ -80,8 +80,8 @@ int64_t tutti_visits_played_by(const tutti_visits *v, int rank);
 /* Returns, when all have met, how many shares before the stop were dealt to ranks that then died. */
 int64_t tutti_visits_unplayed(const tutti_visits *v);
 
-/* Returns a flag that becomes true when the worker is gone with which rank 0 has this exchange of the plan. NULL: this
- * is not rank 0, or the exchange is needed whichever rank is gone. v NULL: ranks step together. */
+/* For an exchange of the plan between rank 0 and one worker: returns a flag that becomes true when this worker is gone.
+ * NULL: this is not rank 0, or the exchange is needed whichever rank is gone. v NULL: ranks step together. */
 const atomic_bool *tutti_visits_gone_flag(const tutti_visits *v, int exchange);
 
 /* Do the plan's actions pace, enter and leave. TUTTI_ERR_PEER: the deadline has passed, or a rank is gone. */
@@ -94,8 +94,8 @@ void tutti_visits_leave(tutti_visits *v);
  * possible. */
 tutti_status tutti_visits_bring_begin(const tutti_visits *v, tutti_failure *err);
 void tutti_visits_bring_end(const tutti_visits *v);
-/* Call _begin before and _end after a change of a bucket of the centre. They count changes by other ranks during this
- * change: of two such changes of an element one is lost. */
+/* Call _begin before and _end after a change of a bucket of the centre. They count the changes by other ranks during
+ * this change: if two ranks change an element at the same time, one of the changes is lost. */
 int64_t tutti_visits_change_begin(const tutti_visits *v, int bucket);
 void tutti_visits_change_end(tutti_visits *v, int bucket, int64_t begun);
 

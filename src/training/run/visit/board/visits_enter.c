@@ -83,7 +83,8 @@ static int who_is_in(const tutti_visits *v)
     return tutti_turns_awaited(&v->turns, v->ticket);
 }
 
-/* Returns some rank as long as the centre is not free; while no rank is gone it does not matter which. */
+/* Returns a rank that keeps the centre busy; -1 = the centre is free. If no rank is gone, any rank will do, so the rank
+ * that was let in last is returned without a search. */
 static int somebody_is_in(const tutti_visits *v)
 {
     if (tutti_group_ngone(v->group)) return tutti_turns_drawn_by(&v->turns, v->ticket);

@@ -13,12 +13,14 @@ typedef struct {
     _Alignas(64) _Atomic int64_t played; /* shares that the rank has played in this run */
     _Atomic uint64_t loss;               /* sum of the losses of these shares, as the bits of a double */
     _Atomic int64_t bad;                 /* 1 + the rank's first share whose loss is not finite; 0 = there is none */
-    _Atomic bool retired;                /* a worker of another host: gone, and its stand-in has ended */
+    _Atomic bool retired;                /* true: the worker, of another host, is gone, and rank 0's thread for it has
+                                          * ended */
 } tutti_visits_line;
 
 typedef struct {
     _Alignas(64) _Atomic int64_t next;  /* the first share that has not been dealt */
-    _Alignas(64) _Atomic uint64_t open; /* the current stretch: its stop (high half) and shares begun */
+    _Alignas(64) _Atomic uint64_t open; /* shares, counted from the last stop (where all ranks meet): at the next stop
+                                         * (high half), and begun (low half) */
     _Alignas(64) _Atomic bool ends;
     _Atomic bool saves;                     /* ranks meet before the stop, because rank 0 wants to save */
     _Alignas(64) _Atomic int64_t count;     /* visits that have ended */
@@ -46,7 +48,7 @@ struct tutti_visits {
     int nstops, stops_room;
     int rank, nranks;
     int64_t begin, end;          /* shares of the run: the first, and one past the last */
-    int64_t stretch;             /* first share of the current stretch */
+    int64_t stretch;             /* first share after the last stop */
     int64_t followed, own_turns; /* progress in own_shares and own_visits: shares dealt, visits begun */
     /* ticket of the running visit; left_at: board count when the last visit ended, -1 = there was none */
     int64_t ticket, left_at;

@@ -204,8 +204,8 @@ static int64_t visits_of(const walk *w, int rank)
     return ends * w->each[rank][1] + (n - ends) * w->each[rank][0];
 }
 
-/* Returns a rank for which this rank's visit would wait because it is the slowest, although the record has its visits
- * later; -1 = none. A rank that has no more visits before the stop is not waited for. */
+/* If the record lets this rank visit at a time when the visit would have to wait for a slower rank, returns that rank;
+ * -1 = none. A rank that has no more visits before the stop is not waited for. */
 static int slowest(const walk *w, int rank)
 {
     if (!w->plan->is_paced || w->plan->config.period != 1 || w->each[rank][1] != 1) return -1;
@@ -264,7 +264,8 @@ tutti_status tutti_visits_order_check(const char *name, const tutti_visits_order
 {
     const size_t n = (size_t)o->nranks;
     walk w = {.name = name, .o = o, .plan = plan, .err = err};
-    bool known = o->first_share == 0 || plan->config.period == 1; /* false: a period may have begun before */
+    /* false: the record may begin in the middle of a period, so visits cannot be counted and are not checked */
+    bool known = o->first_share == 0 || plan->config.period == 1;
     w.each = tutti_alloc(sizeof *w.each * n);
     w.shares = tutti_alloc(sizeof *w.shares * n), w.visits = tutti_alloc(sizeof *w.visits * n);
     for (int r = 0; r < o->nranks; r++) known = count_visits(plan, r, w.each[r]) && known;

@@ -24,7 +24,8 @@ typedef struct {
                                           * draws a ticket */
     /* in rank order: 1 + the ticket for which the worker's vector has arrived from another host */
     _Atomic int64_t brought;
-    _Atomic bool rests;                 /* the worker is at a stop and takes no turn before the next stretch */
+    _Atomic bool rests;                 /* the worker is at a stop (where all ranks meet) and takes no turn before it
+                                         * goes on */
     _Alignas(64) _Atomic int64_t dealt; /* shares of the worker's column that were dealt to the worker before any was
                                          * gone */
     _Atomic int64_t left;               /* shares of the worker's column that were dealt after a worker was gone */
@@ -64,7 +65,8 @@ void tutti_turns_leave(const tutti_turns *t, int64_t ticket);
 bool tutti_turns_is_to_bring(const tutti_turns *t, int rank, int64_t ticket);
 void tutti_turns_bring(const tutti_turns *t, int64_t ticket);
 
-/* Call it with true where all ranks meet, and with false before they go on. */
+/* Tells the others whether this worker rests. Call it with true where all ranks meet, and with false before they go
+ * on. */
 void tutti_turns_rest(const tutti_turns *t, bool rests);
 /* True if no worker need wait for this worker: it is gone or rests. */
 bool tutti_turns_is_out(const tutti_turns *t, int rank);
