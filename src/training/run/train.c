@@ -109,7 +109,8 @@ static tutti_status save(tutti_trainer *t, tutti_failure *err)
     tutti_saving saving;
     bool is_bad = false;
     tutti_status st = tutti_step_play_between(s, TUTTI_EACH_SAVE, err);
-    if (!st) st = tutti_report_written(&t->telling, true, err); /* ends the last one: there is one copy */
+    /* the checkpoint before must have ended, because there is memory for one copy of the vectors */
+    if (!st) st = tutti_report_written(&t->telling, true, err);
     tutti_saving_begin(s, &saving);
     if (!st) st = tutti_diverge_before_saving(&t->telling, &saving.lent, &is_bad, err);
     if (!st && !is_bad) st = tutti_saving_write(&t->keeping, s, &saving, err);

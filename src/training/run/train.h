@@ -184,8 +184,8 @@ typedef struct {
     tutti_replaced replaced;
     int32_t stopped; /* the signal that ended the test early, or 0 */
 } tutti_eval_result;
-/* The answer for one sample of the set: a probability for each class, and the class of the largest logit, the first of
- * equals, which `correct` counts. */
+/* The answer for one sample of the set: a probability for each class, and the class with the largest logit (of equal
+ * classes the lowest). If this class is the label, the test counts the answer as correct. */
 typedef struct {
     int64_t index; /* index of the sample in the set */
     int32_t label, predicted;

@@ -18,7 +18,7 @@ typedef enum {
     TUTTI_DID_FORWARD, /* ran a forward kernel; index = layer, also for the next two */
     TUTTI_DID_BACKWARD_PARAMS,
     TUTTI_DID_BACKWARD_DATA,
-    TUTTI_DID_SUM, /* added gradients of one value; index = layer */
+    TUTTI_DID_SUM, /* added up the gradients of a layer's output; index = layer */
     /* copied the data that ranks of a shared layer send each other to the memory that is exchanged, or back; index =
      * layer */
     TUTTI_DID_MOVE,

@@ -34,8 +34,8 @@ typedef struct {
  * answers are right. */
 void tutti_forward_run(const tutti_forward *f, const tutti_forward_run_args *a, const tutti_staging *staging,
                        float *loss, int32_t *correct);
-/* Call it after a run. probability: (samples, classes); predicted: the class of each sample's largest logit, the first
- * of equals, which `correct` counts by. */
+/* Call it after a run. probability: (samples, classes); predicted: for each sample the class of the largest logit, the
+ * lowest one of equals; `correct` counts how often it is the label. */
 void tutti_forward_answers(const tutti_forward *f, const tutti_forward_run_args *a, const tutti_device *device,
                            float *probability, int32_t *predicted);
 

@@ -25,7 +25,7 @@ typedef struct {
 tutti_status tutti_staging_make(const tutti_device *d, int64_t nsamples, const tutti_shape *sample, tutti_staging *out,
                                 tutti_failure *err);
 void tutti_staging_release(tutti_staging *s);
-/* Makes room for the next batch, on a device to which samples are brought. TUTTI_ERR_FAILED. */
+/* Makes room for the next batch, on a device that needs a copy of each batch in its own memory. TUTTI_ERR_FAILED. */
 tutti_status tutti_staging_make_ahead(tutti_staging *s, tutti_failure *err);
 /* tutti_staging_bring begins to bring n samples; the caller leaves them unchanged until the device has brought them.
  * tutti_staging_take makes these samples the batch that the device computes with, and returns their addresses as

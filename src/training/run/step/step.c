@@ -60,7 +60,7 @@ static tutti_status play_apply(tutti_stepping *s, tutti_step_common *play, const
     return TUTTI_OK;
 }
 
-/* ---- elements that move by the loop of the action's row ---- */
+/* ---- actions whose row has a loop over elements ---- */
 
 /* Runs the loop on elements [first, end) of the packed vector. */
 static void move_elements(tutti_stepping *s, const tutti_elements *like, const tutti_action *a, int64_t first,
@@ -255,8 +255,8 @@ static bool makes_loss(const tutti_plan *p, const tutti_action *a)
     return a->kind == TUTTI_DO_FOLD || (a->node >= 0 && p->graph->nodes[a->node].kind == TUTTI_NODE_FORWARD);
 }
 
-/* Returns the action before which a worker of another host asks for its next share (visitor.h); -1: the rank does not
- * ask, because it sees the board. */
+/* Returns the action before which a worker of another host asks rank 0 for its next share (visitor.h). -1: the rank
+ * does not ask, because it can read the board of visits itself. */
 static int asks_before(const tutti_stepping *s, bool last)
 {
     const tutti_loop *l = &s->plan->loops[TUTTI_EACH_STEP];

@@ -18,8 +18,8 @@
  *   forward.c    an inference graph of some samples
  *   sparsity.c   zeros that convolutions skip
  *
- * About visits this code knows only what actions ask the board, and it knows nothing about checkpoints and reports.
- * Threads: owner of the group; for a stand-in, the thread that plays it. */
+ * This code knows only those calls to the board of visits (visit/board/visits.h) that actions make. It knows nothing
+ * about checkpoints and reports. Threads: owner of the group; for a stand-in, the thread that plays it. */
 #ifndef TUTTI_STEP_H
 #define TUTTI_STEP_H
 
@@ -82,11 +82,11 @@ typedef struct {
 
 /* Returns a stepping before it is made: at step 0, with time counted from now. */
 tutti_stepping tutti_stepping_begin(tutti_group *group, const tutti_train_config *config);
-/* Collective: prepares the device, and makes memories, exchanges, and the loop beside the steps. The caller releases it
- * in any case. */
+/* Collective: prepares the device, and makes memories, exchanges, and the parts of the plan's loop TUTTI_EACH_END. The
+ * caller releases *s in any case. */
 tutti_status tutti_stepping_make(tutti_stepping *s, tutti_failure *err);
-/* Makes the loader, and shows its memory to a device that samples are brought to. Call it when the weights, the step
- * and the visits are set. */
+/* Makes the loader, and registers its memory with a device that copies batches to its own memory. Call it when the
+ * weights, the step and the visits are set. */
 tutti_status tutti_stepping_load(tutti_stepping *s, tutti_failure *err);
 void tutti_stepping_release(tutti_stepping *s); /* releases the stepping's visits too */
 /* Returns a stepping that plays actions for a worker of another host, with that worker's visits. It borrows the
@@ -113,7 +113,8 @@ tutti_status tutti_step_play(tutti_stepping *s, unsigned wishes, tutti_failure *
 tutti_status tutti_step_load(tutti_stepping *s, const tutti_batch **out, tutti_failure *err);
 /* Plays one rank's share of a step, without other ranks. */
 tutti_status tutti_step_play_share(tutti_stepping *s, const tutti_batch *batch, tutti_failure *err);
-/* Plays actions of a part of the loop of arrivals, by the numbers `update`. None of the actions is an exchange. */
+/* Plays actions of a part of rank 0's loop TUTTI_EACH_ARRIVAL; the rule uses the numbers `update`. None of the actions
+ * is an exchange. */
 tutti_status tutti_step_play_served(tutti_stepping *s, const tutti_update_step *update, const tutti_action *actions,
                                     int nactions, tutti_failure *err);
 /* Plays a loop between two steps: before a test, before a checkpoint. */

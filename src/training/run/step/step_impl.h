@@ -12,7 +12,8 @@ typedef struct {
     const float *samples; /* the batch's samples and labels, where the device finds them */
     const int32_t *labels;
     tutti_update_step update;
-    float stop; /* this rank's summand of @stop */
+    float stop; /* the value that this rank adds to the control number @stop, by which ranks ask for an end, a
+                 * checkpoint or a copy */
     bool ends_period;
     bool skips;  /* true if some rank has found a gradient that is not finite: no weight is updated */
     double clip; /* factor that limits the norm of the gradients; 0 = not known yet */
@@ -58,7 +59,8 @@ void tutti_split_move(tutti_stepping *s, const tutti_node *node, const tutti_ker
 tutti_status tutti_ahead_take(tutti_stepping *s, tutti_batch *out, const float **samples_at, const int32_t **labels_at,
                               tutti_failure *err);
 void tutti_ahead_load(tutti_stepping *s);
-/* Makes the loader, and shows its memory to a device that samples are brought to; tutti_ahead_end undoes both. */
+/* Makes the loader, and registers its memory with a device that copies batches to its own memory; tutti_ahead_end
+ * undoes both. */
 tutti_status tutti_ahead_begin(tutti_stepping *s, const tutti_loader_config *config, tutti_failure *err);
 void tutti_ahead_end(tutti_stepping *s);
 

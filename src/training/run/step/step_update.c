@@ -189,7 +189,8 @@ tutti_event tutti_step_update(const tutti_stepping *s, const tutti_update_step *
 {
     const tutti_bucket *bucket = &s->plan->buckets[apply->bucket];
     tutti_update_step step = *update;
-    step.unscale *= apply->share * clip; /* `share`, because the loss was divided by the samples of the whole batch */
+    step.unscale *= apply->share * clip; /* the gradients are sums over one of `share` parts of the batch, but the loss
+                                          * was divided by the samples of the whole batch */
     updating u;
     memset(&u, 0, sizeof u); /* a device compares launches with earlier ones, padding included */
     for (int i = bucket->first_param; i < bucket->first_param + bucket->nparams; i++) {

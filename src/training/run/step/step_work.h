@@ -76,7 +76,7 @@ typedef struct {
 typedef struct {
     const int32_t *correct;
     float *counted, *stops;
-    float stop; /* this rank's summand of @stop; varies */
+    float stop; /* the value that this rank adds to the control number @stop; varies */
 } tutti_control_work;
 
 /* Parameters are many, and mostly short, so one launch takes several. Entries behind the last one are zero. */

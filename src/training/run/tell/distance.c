@@ -21,7 +21,7 @@ typedef struct {
     double worker[NAXES], centre[NAXES]; /* points of the worker and of the centre in the plane */
 } sums;
 
-/* Signs of 64 elements: the first two words are those of x, the others of y. */
+/* Signs (1 or -1) of the two random directions at 64 elements: two words of bits for the axis x, then two for y. */
 typedef struct {
     tutti_random4 bits;
     int64_t block; /* which block of 64 elements the signs are for; -1 = none yet */
