@@ -16,8 +16,8 @@ static const tutti_flag flags[] = {
 };
 enum { PATH_BYTES = 4096 };
 
-/* Finds the first folder of papers that exists; false: none does. Tried are the folder of the source tree in whose
- * build/ or build/test/ the program lies, and the folder of the installation. */
+/* Finds the first folder of papers that exists; false: none does. It tries the folder of the source tree in whose
+ * build/ or build/test/ the program lies, and then the folder of the installation. */
 static bool folder_find(char out[PATH_BYTES])
 {
     static const char *const beside[] = {"../papers", "../../papers", "../share/tutti/papers"};

@@ -11,7 +11,7 @@
 tutti_status tutti_cli_handicaps(const tutti_flags *f, int nranks, tutti_run_handicap *out, tutti_failure *err);
 /* The link of this rank to a launcher that replaces lost ranks (collective/launch/link.h). */
 typedef struct {
-    int fd; /* -1: lost ranks are not replaced */
+    int fd; /* descriptor of the connection to the launcher; -1: lost ranks are not replaced */
     double deadline_s;
     tutti_run_epochs epochs;
 } tutti_train_link;
