@@ -61,7 +61,7 @@ struct tutti_job {
     tutti_graph_config graph;
     tutti_plan_config plan;
     tutti_train_config train;
-    tutti_reals data_shape; /* data.shape, whole numbers */
+    tutti_reals data_shape; /* data.shape: sizes of a sample's dimensions, whole numbers */
     double epochs;          /* exactly one of epochs and train.nsteps is positive; the other is 0 */
     struct {
         int preset;                                 /* optimiser.preset: index for tutti_job_preset_name */

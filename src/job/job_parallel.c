@@ -79,7 +79,8 @@ static int find_least(const tutti_split_layer *layers, int n, int nranks, int64_
     return best;
 }
 
-/* Sets *parts by the shapes of the layers in a graph without split layers. */
+/* Sets *parts, the number of ranks that share a layer, by the shapes of the layers in a graph in which no layer is
+ * shared. */
 static tutti_status choose(const tutti_split_layers *split, const tutti_model *model, int nranks,
                            const tutti_graph_config *config, int *parts, tutti_failure *err)
 {

@@ -12,7 +12,7 @@
 typedef struct {
     int nranks;
     tutti_prediction predicted;
-    tutti_step_log log; /* n = 0: workers take steps of their own, so there is no common step */
+    tutti_step_log log; /* log of the step; n = 0: workers take steps of their own, so there is no common step */
     tutti_step_stretch *path;
     int npath;
     tutti_busiest_link busiest;

@@ -17,7 +17,8 @@ typedef struct {
     const char *const *data; /* "set=mnist,path=DIR": replaces keys of the job's data */
     const char *const *sets; /* "KEY=VALUE", for a file of weights */
     int ndata, nsets;
-    /* samples come from files of their own: the set's folder may be missing, and the default set is `images` */
+    /* true: samples come from picture files that the user names, so the set's folder may be missing, and the default
+     * set is `images` */
     bool pictures;
     void (*say)(void *arg, const char *line); /* gets what a user should know, line by line, without newlines */
     void *arg;
@@ -28,7 +29,7 @@ typedef struct {
     char *job_text, *model_text;
     tutti_job *job;
     tutti_model *model, *fused; /* model: as the file has it; fused: as the job ran it, NULL = the same */
-    tutti_graph *graph;         /* gives the list of parameters */
+    tutti_graph *graph;         /* the model's step graph, built for its list of parameters */
     tutti_dataset_config data;  /* the data of the job, changed by --data */
     bool has_other_data;        /* --data has changed `data` */
     bool knows_data;            /* true if the checkpoint says on which data it was trained (trained_on) */
