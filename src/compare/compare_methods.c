@@ -42,7 +42,7 @@ static tutti_status take_key(tutti_compare *c, tutti_compare_method *m, const ch
     return TUTTI_OK;
 }
 
-/* Returns the label with underlines for characters that mean something to a shell, a path or a link. */
+/* Returns the label with underscores in place of characters that mean something to a shell, a path or a link. */
 static const char *folder_of(tutti_arena *arena, const char *label)
 {
     char *folder = tutti_arena_strdup(arena, label);
