@@ -157,7 +157,7 @@ static void put_span(printer *p, const tutti_span *s, int rank, int tid)
     tutti_strbuf_release(&name);
 }
 
-/* Takes the first lane that is free; if none is, the lane that is free first. */
+/* Takes the first lane that is free; if none is, the lane that becomes free first. */
 static int take_lane(int64_t free_at[MAX_LANES], int *nlanes, const tutti_span *s)
 {
     int lane = 0;

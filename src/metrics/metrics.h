@@ -121,10 +121,10 @@ typedef struct {
     int nrelus, relu_capacity;
     tutti_run_way centre, *workers; /* one worker for each rank; none if the file has no lines of workers */
     int nworkers, worker_capacity;
-    tutti_run_points times;    /* milliseconds of a step, over steps */
+    tutti_run_points times;    /* points (step, milliseconds that the step took) */
     tutti_run_points restarts; /* after each loss of a rank: the step from which the run went on, and seconds
                                 * from the loss to the end of the next step */
-    double comm_ms, step_ms;   /* sums over all lines of steps */
+    double comm_ms, step_ms;   /* sums over all lines of steps: milliseconds of exchanges, and of whole steps */
     double cost[TUTTI_NCOSTS]; /* seconds of each part of the costs; if the run was resumed, over all its starts */
     int nranks;                /* ranks of the last start that has ended; 0 = none has ended */
     /* last_step: step of the last line that is not a restart; end_step: step of the last line that reports an end, by a

@@ -16,8 +16,8 @@ typedef struct {
     char open[TUTTI_PAGE_DEPTH][12]; /* names of the elements that are open */
     /* for the current table: kind of the cells of each column; 0 = numbers, 1 = words, 2 = many words */
     char column[TUTTI_PAGE_COLUMNS];
-    int nopen, ncolumns, at; /* open elements; columns of the current table, 0 = none; at: index of the next cell in the
-                              * row */
+    int nopen, ncolumns, at; /* nopen: number of open elements; ncolumns: columns of the current table, 0 = no table is
+                              * open; at: index of the next cell in the row */
 } tutti_page;
 
 /* Begins an empty page with its heading; it appends to `out`. */

@@ -65,13 +65,14 @@ typedef struct {
                                                      * given */
     char rule[16];                                  /* name of the update rule; "" = not given */
     tutti_step_spread spread;
-    double read_us, copy_us; /* sums over all rows, for one step; 0 if the columns are missing */
+    double read_us, copy_us; /* columns Read and Copy, summed over all rows: microseconds in a step; 0 if the columns
+                              * are missing */
     tutti_arena arena;       /* owns the memory of rows and names */
 } tutti_layer_trace;
 
 /* Appends the columns' names and a row for each layer; times are rounded to a nanosecond. */
 void tutti_layer_trace_print(const tutti_layer_cost *layers, int nlayers, tutti_strbuf *out);
-/* Appends the rates after the rows; NaN is not printed. */
+/* Appends the two figures after the rows; a figure that is NaN is left out. */
 void tutti_layer_trace_print_rates(double update_s_per_element, double load_s_per_sample, tutti_strbuf *out);
 /* Appends the spread after the rows, rounded to five places; nothing if it is not known. */
 void tutti_layer_trace_print_spread(const tutti_step_spread *spread, tutti_strbuf *out);
