@@ -67,8 +67,10 @@ typedef struct {
     bool is_chosen; /* false if the question's configuration is kept: no key was open, or there was nothing to choose
                      * from */
     char algorithm[TUTTI_ALGORITHM_TEXT]; /* the chosen algorithm; "rule" for the fixed rule */
-    int64_t bucket_bytes;                 /* in the units of tutti_plan_config; TUTTI_BUCKET_CUT: `cut` has the sizes */
-    tutti_reals cut;                      /* to be released by free(cut.values) */
+    int64_t bucket_bytes;                 /* largest size of a bucket in bytes, or a TUTTI_BUCKET_.. as in
+                                           * tutti_plan_config; TUTTI_BUCKET_CUT: `cut` has the sizes */
+    tutti_reals cut;                      /* number of exchanged parameters of each bucket; to be released by
+                                           * free(cut.values) */
     bool by_need, replicated, early;
     const char **shared;  /* names of the layers that groups share; to be released by free; the names belong to the
                           * question's model */

@@ -183,7 +183,7 @@ static void add_best(study *s, bool replicated, tutti_contestants *out)
     config.replicated = replicated;
     if (s->q->method->accept(&config, NULL)) return;
     const unsigned wanted = s->q->method->collectives(&config);
-    /* a reduce means a method that is defined by its tree, so there is nothing to choose */
+    /* only a method that its paper defines by a tree wants TUTTI_REDUCE, so there is nothing to choose */
     if (!wanted || wanted & 1u << TUTTI_REDUCE) return;
     int first = 0;
     while (!(wanted >> first & 1)) first++;

@@ -34,7 +34,7 @@ struct tutti_advised {
     int useful;      /* the largest useful rank count (advice.h) among those that were asked for */
 };
 
-/* Advises at the last of the rank counts. Cost: one prediction for each alternative. */
+/* Finds the advice for the last of the rank counts. Cost: one prediction for each alternative. */
 tutti_status tutti_predict_advise(const tutti_predict_question *q, const tutti_predict_options *options,
                                   tutti_advised *out, tutti_failure *err);
 void tutti_predict_add_advice(const tutti_advised *a, tutti_strbuf *out);

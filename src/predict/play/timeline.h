@@ -91,7 +91,7 @@ typedef struct {
     double exchange_s; /* seconds of all exchanges of a step, one after the other */
 } tutti_busiest_link;
 
-/* Finds that link for a plan on a topology. Cost: that of tutti_exchange_times_at for each exchange. */
+/* Finds the busiest link of a plan on a topology. Cost: that of tutti_exchange_times_at for each exchange. */
 tutti_status tutti_predict_busiest(const tutti_plan *plan, const tutti_topology *t, tutti_busiest_link *out,
                                    tutti_failure *err);
 

@@ -77,11 +77,12 @@ typedef struct {
     double datasheet[5];            /* peaks in f32, tf32, bf16, f16 and memory's rate as the maker states them: shown,
                                      * but not used */
     double rate;                    /* bytes per second that the processor's memory delivers */
-    double memory_bytes;            /* size of the memory; 0 if not given */
-    double cache_bytes, cache_rate; /* size and rate of the cache; 0 if no cache is distinguished */
+    double memory_bytes;            /* bytes of the processor's memory; 0 if not given */
+    double cache_bytes, cache_rate; /* bytes of the cache, and bytes per second that it delivers; 0 if no cache is
+                                     * distinguished */
     double launch_s;                /* seconds of a launch, for kernels whose class has no such figure */
     double load_s_per_byte;         /* seconds per byte to bring f32 samples into the device's memory; 0 if not given */
-    tutti_processor_model_figure *figures; /* figures of classes */
+    tutti_processor_model_figure *figures; /* figures of classes of kernels */
     int nfigures;                          /* number of figures from the device's own file, which come first */
 } tutti_processor_model;
 
@@ -139,8 +140,8 @@ typedef struct {
  * layer. Returns their number. */
 int tutti_processor_model_samples(const tutti_graph *graph, const tutti_profile *profile,
                                   tutti_processor_model_sample *out);
-/* Adds the lines of a device's file, without its texts. TUTTI_ERR_FAILED if no sample is a product, or none is a pass
- * over memory. */
+/* Adds the lines of a device's file that give figures; lines such as about and like are left to the caller.
+ * TUTTI_ERR_FAILED if no sample is a product, or none is a pass over memory. */
 tutti_status tutti_processor_model_fit(const tutti_processor_model_sample *samples, int n, double cache_bytes,
                                        tutti_strbuf *out, tutti_failure *err);
 /* Writes |predicted / measured - 1| for each sample in whose precision the device has a peak. Returns how many it

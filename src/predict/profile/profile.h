@@ -66,7 +66,7 @@ tutti_status tutti_profile_of_trace(const char *name, const tutti_layer_trace *t
  * exchanges first what the next step needs first (config.by_need), because other exchanges can hide behind the next
  * forward pass. Threads: shared (pure). */
 
-/* Predicts these costs for times->plan, from the times that are kept. */
+/* Predicts tutti_plan_costs for times->plan, from the times that are kept. */
 tutti_status tutti_predict_costs_by(tutti_exchange_times *times, const tutti_profile *profile, tutti_plan_costs *out,
                                     tutti_failure *err);
 tutti_status tutti_predict_costs(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
