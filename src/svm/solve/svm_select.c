@@ -222,7 +222,7 @@ static tutti_status gather_offers(tutti_svm_context *e, const tutti_svm_candidat
     return tutti_comm_all_gather(e->comm, mine, all, nbytes, TUTTI_U8, err);
 }
 
-/* Offer of a rank from its nup and nlow violators; `all` holds the offers of every rank. */
+/* The offer of one rank, which has nup and nlow violators on the two sides. `all` receives the offers of all ranks. */
 typedef struct {
     int offer; /* most candidates of each side */
     tutti_svm_candidate *mine, *all;

@@ -72,8 +72,8 @@ static void make_samples(tutti_svm_solver *s, const double *alpha)
     }
 }
 
-/* Makes room for members. A problem of few samples, one of many pairs of classes, must not pay for a set of full
- * size. */
+/* Makes room for a working set of at most as many members as the problem can use: a problem of few samples, such as one
+ * of many pairs of classes, must not pay for a set of full size. */
 static void make_set(tutti_svm_solver *s)
 {
     enum { LINE = 64 };
@@ -96,7 +96,7 @@ static void make_set(tutti_svm_solver *s)
     if (s->e->nranks > 1) s->merged = TUTTI_ARENA_NEW(a, tutti_svm_key, 2 * q * s->e->nranks);
 }
 
-/* Makes all samples active, with the gradients of alpha. */
+/* Makes all samples active, and computes their gradients at alpha. */
 static tutti_status begin(tutti_svm_solver *s, const double *alpha, tutti_failure *err)
 {
     tutti_svm_state *state = &s->state;

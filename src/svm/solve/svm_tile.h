@@ -20,7 +20,7 @@
 
 #include "tutti/svm.h"
 
-/* Rows in the form that the loops need: numbers of the tile's type beside the data's indices. */
+/* Rows in the form that the loops need: values in the type of the tile, and the indices of the data themselves. */
 typedef struct {
     const int64_t *start;
     const int32_t *index;
