@@ -62,8 +62,9 @@ static void take_out(sorting *s, int l)
     if (own->takes_parts) own->out = own->changed;
 }
 
-/* Lists the gradients that layer l leaves for its inputs. Parts of a value's gradient end up in the order of its
- * readers: the last reader comes first here and gets the last place. */
+/* Lists the gradients that layer l leaves for its inputs. This function sees the readers of a layer's output in
+ * backward order, so it fills the parts of that output's gradient from the last place to the first; the parts then lie
+ * in the readers' order. */
 static void give_in(sorting *s, int l)
 {
     tutti_graph *g = s->graph;

@@ -83,7 +83,7 @@ static inline bool tutti_param_is_learned(const tutti_param *p)
 /* The gradient of a layer's output in memory; it has the shape of that output. Where a kernel passes its gradient on to
  * an input unchanged, both layers share one gradient, listed under the later layer. */
 typedef struct {
-    int layer;  /* the layer whose output this is the gradient of */
+    int layer;  /* the gradient is that of this layer's output */
     int reader; /* the layer that writes this part of a sum; -1 = the whole gradient */
     /* the whole gradient after the layer's first backward pass has changed it in place (kernel->writes_dout) */
     bool changed;
@@ -147,7 +147,7 @@ struct tutti_graph {
     tutti_grad *grads;
     int ngrads;
     tutti_layer_grads *layer_grads;
-    tutti_param *params; /* layers in order, then control numbers */
+    tutti_param *params; /* parameters of the layers, in the layers' order; then the control numbers */
     int nparams;
     tutti_split_layer *split; /* layers that ranks share, in the model's order */
     int nsplit;               /* 0 = ranks share no layer */
