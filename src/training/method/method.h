@@ -98,9 +98,9 @@ typedef struct {
     tutti_rate_kind kind;
     double lr, end_lr;
     double warmup_epochs, warmup_lr; /* warm-up: linear from warmup_lr to lr, by step */
-    double gamma;                    /* step: factor at each milestone */
-    tutti_reals milestones;          /* step: the milestones, in epochs */
-    double power;                    /* poly: the exponent */
+    double gamma;                    /* for TUTTI_RATE_STEP: factor of the rate at each milestone */
+    tutti_reals milestones;          /* for TUTTI_RATE_STEP: the milestones, in epochs */
+    double power;                    /* for TUTTI_RATE_POLY: the exponent */
 } tutti_rate;
 /* Returns the rate of step s (0-based) of a run of nsteps. */
 double tutti_rate_at(const tutti_rate *r, int64_t step, int64_t steps_per_epoch, int64_t nsteps);

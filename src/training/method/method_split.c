@@ -52,8 +52,8 @@ static tutti_plan_exchange of_bucket(const tutti_plan *p, const char *name, int 
                                  .turn = p->config.by_need ? p->buckets[bucket].turn : 0};
 }
 
-/* One exchanged quantity of a bucket: its name, the vector in which it lies, the schedule, and where the first number
- * of each bucket is kept. */
+/* One exchanged quantity of a bucket: its name, the vector in which it lies, the schedule, and the array that receives
+ * the number of the first exchange of each bucket. */
 typedef struct {
     const char *what;
     int memory;

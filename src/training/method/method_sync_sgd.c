@@ -146,7 +146,7 @@ static void list_step(tutti_plan_builder *b, const handles *h)
         const int bucket = tutti_builder_bucket_in_turn(b, i);
         const tutti_action update = own_part(b, bucket);
         if (tutti_method_looks(&p->config))
-            tutti_builder_wait(b, h->sums + bucket); /* ends at once: the look has waited for the sums already */
+            tutti_builder_wait(b, h->sums + bucket); /* ends at once: the check of gradients has waited already */
         else
             wait_sums(b, bucket);
         tutti_builder_do(b, &update);
@@ -207,7 +207,7 @@ static tutti_status accept(const tutti_plan_config *c, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* Refuses configurations for split layers: these are summed and updated only sharded, late and without a look at all
+/* Refuses configurations for split layers: these are summed and updated only sharded, late, and without a check of all
  * gradients. */
 static tutti_status accept_split(const tutti_plan_config *c, tutti_failure *err)
 {

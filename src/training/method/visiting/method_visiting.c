@@ -224,7 +224,8 @@ void tutti_visiting_list(tutti_plan_builder *b, const tutti_visiting *v)
 {
     static const tutti_walk walk = {0};
     const handles *h = tutti_builder_kept(b);
-    const far_worker *end = h->far + h->nfar, *own = h->far; /* the rank itself, if it is on another host */
+    const far_worker *end = h->far + h->nfar, *own = h->far; /* own: this rank's entry, if the rank is on another
+                                                              * host */
     while (own < end && own->rank != tutti_builder_rank(b)) own++;
     tutti_builder_loop(b, TUTTI_EACH_STEP);
     if (v->is_paced && own == end) tutti_builder_do(b, &(tutti_action){.kind = TUTTI_DO_PACE});
