@@ -35,7 +35,7 @@ typedef struct {
     /* first the exchanges of the zone's vector or of a part of it, then exchanges of other zones that its proof needs;
      * empty: the zone is not exchanged */
     int *exchanges, nexchanges;
-    int nparts; /* number of owners' slices */
+    int nparts; /* number of slices of the vector, each with an owner of its own */
     /* ranks of a group, each with a part of a split layer's parameter; 0 = the zone is no such parameter */
     int shared;
     int first_class, nclasses;

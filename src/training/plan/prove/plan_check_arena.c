@@ -22,7 +22,7 @@ typedef struct {
 typedef struct {
     const tutti_plan *plan;
     int64_t *edges;
-    int *tags; /* per interval between edge i and i + 1 */
+    int *tags; /* per interval between edges i and i + 1 of the arena: tag of the datum that lies there */
     int nedges;
 } arena_play;
 

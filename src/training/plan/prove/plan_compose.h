@@ -107,9 +107,9 @@ typedef struct {
 
 typedef struct {
     const tutti_plan *plan;
-    int result;             /* the memory whose content is compared in the vector's range of the index space */
+    int result;             /* the memory whose content is checked, in the vector's range of the index space */
     int result_of_zero;     /* for rank 0: the memory in place of `result`; -1 = the same memory */
-    tutti_loop_driver last; /* loops of later drivers are left out */
+    tutti_loop_driver last; /* last driver whose loops are played; loops of later drivers are left out */
     tutti_schedule_header head;
     int nranks, nsequences; /* nsequences: sequences of one exchange */
     tutti_composed_schedule *schedules;

@@ -27,7 +27,8 @@ static int by_first(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Collects the elements that a rank's looks count into `memory` in a step; false: the memory does not begin at 0. */
+/* Collects the elements that a rank's checks of gradients (actions `look`) count into `memory` in a step; false: the
+ * first of these checks does not set the counts to 0, or a later one does. */
 static bool add_looks(const tutti_loop *l, int memory, stretches *out)
 {
     bool first = true, good = true;
@@ -98,7 +99,8 @@ static const tutti_plan_exchange *find_sum(const tutti_plan *p, int memory)
     return NULL;
 }
 
-/* Checks that the exchange x sums all counts and squares of all ranks' looks. */
+/* Checks that the exchange x sums all counts and squares that the checks of gradients (actions `look`) of all ranks
+ * have found. */
 static tutti_status check_sum(const tutti_plan *p, const tutti_plan_exchange *x, tutti_failure *err)
 {
     if (x->first == 0 && x->count >= tutti_plan_nlooked(p) && !x->members && x->op == TUTTI_SUM) return TUTTI_OK;

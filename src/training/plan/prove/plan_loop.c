@@ -9,7 +9,7 @@ typedef struct {
     const tutti_composition *c;
     tutti_unrolled *out;
     int rank, capacity;
-    int run, action; /* the action that is being translated */
+    int run, action; /* the run of the loop, and the action in it, that is being translated */
     int part;        /* part of the loop EACH_END; 0 = another loop */
     int awaited;     /* the exchange that the part began with */
     int *started;    /* per exchange: invocations so far */
@@ -69,8 +69,8 @@ static tutti_stretch all_of(const writer *w, int memory)
 
 /* ---- kernels ---- */
 
-/* Returns the range of a parameter and its padding, which belongs to no other; for a split layer, of the rank's
- * part. */
+/* Returns the range of a parameter and of its padding, which belongs to no other parameter; for a split layer, the
+ * range of the rank's part. */
 static tutti_stretch param_range(const writer *w, int param, int memory)
 {
     const tutti_plan *p = w->c->plan;
@@ -257,7 +257,8 @@ static verdict_path find_verdict(const tutti_plan *p, const tutti_loop *l, int v
     verdict_path v = {verdict, -1, -1};
     for (int i = 0; i < l->nactions; i++) {
         const tutti_action *a = &l->actions[i];
-        if (tutti_action_looks(a) && a->to == verdict) v.asked = v.known = i; /* without exchange: each rank decides */
+        /* if no exchange sums verdicts, each rank decides by its own */
+        if (tutti_action_looks(a) && a->to == verdict) v.asked = v.known = i;
         if (a->exchange < 0 || p->exchanges[a->exchange].out.memory != verdict) continue;
         v.flag = p->exchanges[a->exchange].in.memory;
         if (tutti_action_starts(a)) v.asked = i;

@@ -126,8 +126,8 @@ tutti_status tutti_plan_check_visits(const tutti_plan *p, int rank, const tutti_
     return st || rank ? st : tutti_plan_check_parts(p, loops, err);
 }
 
-/* Counts the visits that rank 0 makes for a worker of another host: they must equal the times that the worker brings
- * something in a step. */
+/* Counts the visits that rank 0 makes for the worker `rank` of another host, which brings something once or more often
+ * in a step. nvisits[1]: in a step that ends a period; nvisits[0]: in any other step. */
 static void count_served(const tutti_plan *p, int rank, const tutti_loop *step, const tutti_loop *part, int nvisits[2])
 {
     int each = 0;
