@@ -14,9 +14,9 @@ typedef struct {
     const tutti_graph *graph;
     tutti_block *blocks;
     int nblocks;
-    int *of_value, *of_saved; /* per layer: block, or NOWHERE */
-    int *of_grad;             /* per gradient: block, or NOWHERE */
-    int *of_scratch;          /* per node: block of its kernel's scratch, or NOWHERE */
+    int *of_value, *of_saved; /* per layer: index of the block that holds its output, its saved state; NOWHERE = none */
+    int *of_grad;             /* per gradient: index of its block, or NOWHERE */
+    int *of_scratch;          /* per node: index of the block of its kernel's scratch, or NOWHERE */
 } packing;
 
 /* Returns the address of the variable with a datum's block index; NULL for data that are not in the arena. */

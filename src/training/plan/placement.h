@@ -13,8 +13,9 @@ typedef struct {
     int64_t bytes, bytes_without_sharing;
     int64_t bytes_at_least; /* most bytes that live at one node: no placement needs less */
     int64_t *value, *saved; /* per layer: offset in bytes, a multiple of 64; -1 = none */
-    int64_t *grad;          /* per gradient of the graph: offset in the same form */
-    int64_t *scratch;       /* per node of the graph: offset of its kernel's scratch, in the same form */
+    int64_t *grad;          /* per gradient of the graph: offset in bytes, a multiple of 64; -1 = none */
+    int64_t *scratch;       /* per node of the graph: offset of its kernel's scratch in bytes, a multiple of 64; -1 =
+                             * none */
 } tutti_placement;
 
 /* Computes the placement. The arrays belong to `arena`. */

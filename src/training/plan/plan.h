@@ -105,7 +105,7 @@ typedef struct {
     int64_t staleness; /* for methods that bound it: local steps by which a worker may be ahead of the slowest */
     double own[TUTTI_PLAN_OWN]; /* values of keys that only the method knows */
     int nstates;                /* number of vectors that the update rule keeps beside the weights */
-    const char *const *states;  /* names of these vectors, borrowed */
+    const char *const *states;  /* names of the vectors that the update rule keeps beside the weights, borrowed */
     const char *engine;
     int nthreads;
 } tutti_plan_config;
@@ -355,7 +355,8 @@ void tutti_plan_destroy(tutti_plan *p);
 /* Completes a plan that was built with prove_later. Call it before the plan runs, is hashed or printed. */
 tutti_status tutti_plan_prove(tutti_plan *p, const tutti_prover *by, tutti_failure *err);
 
-/* Returns the n-th memory of a role; -1 = none. Role numbers: the slots' parts come first, then their sums. */
+/* Returns the n-th memory of a role, with n from 0; -1 = none. For TUTTI_ROLE_NUMBERS the memory of the slots' parts
+ * comes first, then that of their sums. */
 int tutti_plan_find_memory(const tutti_plan *p, tutti_memory_role role, int n);
 int64_t tutti_plan_memory_bytes(const tutti_plan_memory *m);
 /* Return the memory that a parameter's gradient is written to, and the memory that holds its value. */

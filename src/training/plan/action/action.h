@@ -111,7 +111,7 @@ typedef struct {
 
 /* ---- loops over elements ---- */
 
-/* The numbers of the rules that move a centre. */
+/* Constants of the rules that move a centre. */
 typedef struct {
     const char *said_rho; /* rho as the job gives it: "auto" or a number; NULL = not given */
     double rho;           /* elasticity; 0 = workers are not pulled */
@@ -162,8 +162,8 @@ typedef struct {
     tutti_action_types types;
     /* the action's flows, in this order; for a kernel the graph's node says what it reads and writes */
     tutti_action_flow flows[TUTTI_MOST_FLOWS];
-    /* starts: the action starts an exchange. waits: it waits for other ranks. An action on an exchange that does not
-     * wait tells it `when` */
+    /* starts: the action starts an exchange. waits: it waits for other ranks. An action that is about an exchange and
+     * does not wait tells the exchange the conditions `when` */
     bool starts, waits;
     int visit;    /* 1: a visit begins; -1: it ends */
     bool by_rule; /* the action applies the job's rule */

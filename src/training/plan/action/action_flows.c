@@ -9,7 +9,8 @@ typedef struct {
     int memory, copy;
 } place;
 
-/* Returns the memory of a fold's bucket: control numbers are elements of their own memory. */
+/* Returns the memory whose copies a fold adds: that of the gradients or, for a bucket of control numbers, the memory of
+ * these numbers. */
 static int gradients_of(const tutti_plan *p, const tutti_action *a)
 {
     return tutti_plan_gradient_memory(p, p->order[tutti_plan_bucket_at(p, a->bucket)->first_param]);
