@@ -53,8 +53,8 @@ struct tutti_copies {
     char *base;
     int64_t mapped; /* mapped bytes of the file; an earlier plan may have needed more than this one */
     /* all ranks have agreed on the copy from which the run continues: */
-    int64_t step;           /* its step; -1 = there is no such copy */
-    int slot,               /* slot of this host's file in which the copy lies, or will be received */
+    int64_t step;           /* step of the copy from which the run continues; -1 = there is no such copy */
+    int slot,               /* slot of this host's file in which that copy lies, or will be received */
         source;             /* a rank whose file has the whole copy; -1 = each rank has only its part */
     bool is_everywhere;     /* every file has the whole copy */
     int next;               /* the slot of the next copy */
