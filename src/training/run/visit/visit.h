@@ -27,8 +27,8 @@ typedef struct {
 typedef struct {
     tutti_serve *serve;      /* rank 0: stand-ins for workers of other hosts; NULL = there are none */
     const tutti_batch *held; /* the batch that was dealt and not played yet */
-    int64_t told_shares;     /* number of shares that the last reported line covers */
-    double told_loss;        /* sum of the losses of these shares */
+    int64_t told_shares;     /* number of shares played up to the last reported line */
+    double told_loss;        /* sum of the losses of those shares */
     tutti_lost *lost;        /* rank 0: what was reported of each rank; NULL = the loss of any rank ends the run */
     int nlost;               /* lost ranks that were reported */
     double lost_from;        /* time from which on the loss of a worker no longer ends the run */

@@ -14,8 +14,8 @@ static const int64_t LOOK_NS = 100000000, PATIENCE_NS = 1000000000;
 struct tutti_bringing {
     pthread_mutex_t lock; /* guards all members */
     pthread_cond_t changed;
-    int64_t ndrawn, turn; /* turns that were drawn; the current turn */
-    int64_t since_ns;     /* the time at which the current turn came */
+    int64_t ndrawn, turn; /* number of turns drawn so far; number of the current turn */
+    int64_t since_ns;     /* the time at which the current turn began */
     int64_t longest_ns;   /* length of the longest turn so far */
 };
 

@@ -137,7 +137,7 @@ static bool is_gone(const void *arg, int rank)
     return tutti_visits_is_out(arg, rank);
 }
 
-/* Finds the parts of the board. */
+/* Sets the pointers to the parts of the board that lie behind its first `lines` bytes. */
 static void find_lines(tutti_visits *v, size_t lines, size_t turns, size_t changes, size_t nshares)
 {
     char *at = (char *)v->board + lines;

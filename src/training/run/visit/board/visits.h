@@ -28,7 +28,7 @@ typedef struct tutti_visits tutti_visits;
 typedef struct {
     int64_t first_step, end_step; /* the first step of the run, and one past the last */
     bool records;                 /* records which rank took which share and which rank visited when */
-    /* file of such a record, which decides shares and visits; NULL = ranks take them as they come */
+    /* file of a recorded order of shares and visits that this run follows; NULL = ranks take them as they come */
     const char *replay;
 } tutti_visits_config;
 /* Collective: makes the board. */

@@ -11,7 +11,8 @@
 
 typedef struct {
     _Alignas(64) _Atomic int64_t played; /* shares that the rank has played in this run */
-    _Atomic uint64_t loss;               /* sum of the losses of these shares, as the bits of a double */
+    _Atomic uint64_t loss;               /* sum of the losses of the shares that the rank has played, as the bits of a
+                                          * double */
     _Atomic int64_t bad;                 /* 1 + the rank's first share whose loss is not finite; 0 = there is none */
     _Atomic bool retired;                /* true: the worker, of another host, is gone, and rank 0's thread for it has
                                           * ended */
@@ -58,7 +59,8 @@ struct tutti_visits {
     const tutti_visits *of;   /* for a stand-in: the visits of rank 0 itself; NULL = this is no stand-in */
     tutti_visits **stand_ins; /* rank 0: the visits of each rank's stand-in; NULL = no rank needs a stand-in */
     tutti_asks *asks;         /* asks of workers of other hosts; NULL = all ranks are on one host */
-    tutti_visitor *visitor;   /* on another host than rank 0's, where there is no board; NULL on its host */
+    tutti_visitor *visitor;   /* on another host than rank 0's: asks rank 0 for this rank, which cannot read the board;
+                               * NULL on rank 0's host */
     int64_t current;          /* number of the share that was begun last */
     bool told_saves;
     int64_t told_bad; /* over all ranks, at the last stop: 1 + the first share whose loss was not finite */

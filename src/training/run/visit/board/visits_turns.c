@@ -113,7 +113,7 @@ bool tutti_turns_is_out(const tutti_turns *t, int rank)
 
 /* ---- shares ---- */
 
-static const int64_t CLOSED = (int64_t)1 << 62; /* bit of `dealt`: the column is closed */
+static const int64_t CLOSED = (int64_t)1 << 62; /* bit of `dealt`: the worker's column of shares is closed */
 
 static bool is_anybody_gone(const tutti_turns *t)
 {
@@ -122,8 +122,8 @@ static bool is_anybody_gone(const tutti_turns *t)
     return false;
 }
 
-/* Closes all columns. Returns the first of the common shares: neither it nor any share after it was dealt from a
- * column. All calls return the same share. */
+/* Closes the columns of all workers (tutti_turns_deal). Returns the first of the common shares: neither it nor any
+ * share after it was dealt from a column. All calls return the same share. */
 static int64_t close_columns(const tutti_turns *t, int64_t begin)
 {
     int64_t common = begin;
@@ -143,8 +143,8 @@ static bool can_others_take(const tutti_turns *t, int64_t share)
     return false;
 }
 
-/* Returns the first remaining share of a closed column that this worker can take; `end` = none. *left: how many shares
- * of the column were dealt after it was closed and before this share. */
+/* Returns the first share that remains of a worker's closed column and that this worker can take; `end` = none. *left:
+ * how many shares of the column were dealt after it was closed and before this share. */
 static int64_t left_in(const tutti_turns *t, int column, int64_t begin, int64_t end, int64_t *left)
 {
     tutti_turns_line *line = &t->board->workers[column];
