@@ -29,7 +29,8 @@ typedef enum {
     TUTTI_TRAIN_PROVED,    /* text: how long the proof of the plan took, or that a kept proof was found */
     TUTTI_TRAIN_PLAN,      /* before the first step; text: what the plan does, in ten words (tutti_method_say) */
     TUTTI_TRAIN_BEGIN,     /* step: where the run begins or continues; text: how it computes, "bf16 (AMX)" */
-    TUTTI_TRAIN_COPIES,    /* where lost ranks are replaced; text: the cost of copies of the state, and of a loss */
+    TUTTI_TRAIN_COPIES,    /* where lost ranks are replaced; text: what copies of the state cost, and what losing a rank
+                            * costs */
     TUTTI_TRAIN_RESTARTED, /* after the first step of a later group epoch; text: from which step, which copy or
                             * checkpoint */
     TUTTI_TRAIN_BEARS,     /* from this event on the run continues if another rank is lost */

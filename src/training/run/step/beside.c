@@ -15,7 +15,8 @@
 
 typedef struct {
     tutti_stepping *s;
-    const tutti_action *actions; /* the part's actions between its waits and its tell */
+    const tutti_action *actions; /* actions of the part between its waits and its last action, which tells an
+                                  * exchange */
     int nactions;
     int awaited, told; /* the exchange that the part waits for; the exchange that the part tells conditions */
     tutti_update_step update;

@@ -126,8 +126,8 @@ static tutti_status play_convert(tutti_stepping *s, tutti_step_common *play, con
 
 /* ---- visits to the centre ---- */
 
-/* Returns the updates of the rule's states: they lie with the centre and have seen all visits, or they are the rank's
- * own. */
+/* Returns how many updates the rule's states have seen: those of all visits if the states lie with the centre, else
+ * those of this rank. */
 static int64_t count_updates(const tutti_stepping *s)
 {
     const int state = tutti_plan_find_memory(s->plan, TUTTI_ROLE_STATE, 0);

@@ -38,7 +38,7 @@ typedef struct {
 typedef struct {
     bool is_there;
     tutti_batch batch;   /* its samples and labels belong to the loader; code that plays steps must not read them */
-    tutti_status status; /* the status of loading it, if not OK */
+    tutti_status status; /* status of loading this batch, if not OK */
     tutti_failure why;
 } tutti_ahead;
 
@@ -56,7 +56,8 @@ typedef struct {
     tutti_loss_scale_state scale;
     int64_t earlier_updates; /* updates that the rule's states had seen before step 0 of this run */
     int64_t first_step;      /* the step at which this run began */
-    tutti_visits *visits;    /* where ranks take steps of their own (tutti_async_create); else NULL */
+    tutti_visits *visits;    /* where ranks take steps of their own (tutti_async_create): this rank's view of the board;
+                              * else NULL */
     /* the following belong to the thread that plays: the rank itself or a stand-in */
     tutti_event launched; /* the last event that this thread has put on the device's queue */
     int64_t local_steps;  /* local steps of this run, where ranks take steps of their own */
@@ -103,7 +104,7 @@ static inline void tutti_step_sync(const tutti_stepping *s)
 
 /* Returns the rule's parameters of a step, counted from 0, whose update is the nth of the states. */
 tutti_update_step tutti_step_numbers(const tutti_stepping *s, int64_t step, int64_t nth);
-/* Asks once whether this rank must end, unless it was asked before. */
+/* Asks config.stop_asked whether this rank must end. Once the answer was yes, it does not ask again. */
 void tutti_step_ask(tutti_stepping *s);
 /* Requests of rank 0 to all ranks for the end of a step. */
 enum { TUTTI_WISH_SAVE = 1, TUTTI_WISH_COPY = 2 };

@@ -63,7 +63,8 @@ static void fill_values(const tutti_stepping *s, const tutti_step_common *play, 
     args->scratch = place(play, plan->scratch_offset, a->node);
 }
 
-/* Writes the control numbers after the main loss: the number of right answers, and this rank's summand of @stop. */
+/* Writes the control numbers after the main loss: the number of right answers, and the value that this rank adds to
+ * @stop. */
 static void finish_loss(tutti_stepping *s, const tutti_step_common *play, const tutti_action *a)
 {
     const tutti_control_work w = {.correct = s->staging.correct,

@@ -48,7 +48,7 @@ typedef struct {
     tutti_kernel_args args;
 } tutti_kernel_work;
 
-/* out = the sum of the gradients of one value. */
+/* out = the sum of the parts of the gradient of one layer's output. */
 typedef struct {
     const tutti_value *value;
     void *out;
@@ -56,7 +56,7 @@ typedef struct {
     const void *parts[TUTTI_MAX_SUM_PARTS];
 } tutti_sum_work;
 
-/* Converts a value to row-major f32, and back. */
+/* Converts numbers in the order of a tutti_value, such as a layer's output, to row-major f32, and back. */
 typedef struct {
     const tutti_value *value;
     const void *from;
@@ -122,7 +122,7 @@ typedef struct {
     float numbers[TUTTI_RULE_MAX_NUMBERS]; /* constants of the step, as for an update; they vary */
 } tutti_norms_work;
 
-/* Adds the number of a value's zeros to *zeros. */
+/* Adds the number of zeros in a layer's output to *zeros. */
 typedef struct {
     const tutti_value *value;
     const void *memory;

@@ -180,7 +180,7 @@ static tutti_status report_first_skips(const tutti_telling *t, tutti_failure *er
     return say_skips(t, &words, err);
 }
 
-/* Reports the cost of copies in memory, and the cost of a loss. */
+/* Reports what copies in memory cost, and what losing a rank costs. */
 static void report_copies(const tutti_telling *t, const tutti_copies *copies)
 {
     const tutti_train_config *c = t->run->config;

@@ -24,7 +24,7 @@ typedef struct {
     tutti_tensorboard *tensorboard; /* TensorBoard's event files; NULL = off */
     struct tutti_tracing *tracing;  /* traces of steps; NULL = off */
     double seconds, resumed_at;     /* seconds of training only; resumed_at: start of the running stretch */
-    /* seconds of tests; metrics report the sum of `seconds` and this: the time it takes to know an accuracy */
+    /* seconds of tests; metrics report the sum of `seconds` and eval_seconds: the time it takes to know an accuracy */
     double eval_seconds;
     double logged_seconds, logged_exchange_seconds;
     int64_t logged_step;
