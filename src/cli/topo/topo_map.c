@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topo_map.c: `tutti topo map TOPOLOGY --algorithm A --ranks P`: places ranks so that the fullest links carry less, and
- * prints how much that is beside the lower bound. */
+/* topo_map.c: `tutti topo map TOPOLOGY --algorithm A --ranks P`: places ranks so that the fullest links carry less.
+ * Prints the load of these links, and its ratio to a lower bound. */
 #include <stdio.h>
 #include <stdlib.h>
 

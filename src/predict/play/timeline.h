@@ -23,7 +23,7 @@ typedef enum {
     TUTTI_STRETCH_FORWARD,  /* kernels of a layer */
     TUTTI_STRETCH_BACKWARD, /* kernels that compute the gradients of a layer */
     TUTTI_STRETCH_UPDATE,   /* updates: rules, sums and copies of weights, gradients and states */
-    TUTTI_STRETCH_BESIDE,   /* an update between two exchanges, on the exchange lane, by the loop TUTTI_EACH_END */
+    TUTTI_STRETCH_BESIDE,   /* on the exchange lane: an update of the loop TUTTI_EACH_END, between two exchanges */
     TUTTI_STRETCH_EXCHANGE, /* an exchange on the wire; on a host, by the rank's own core */
     TUTTI_STRETCH_WAIT,     /* in paths only: time in which this rank neither computes nor exchanges */
     TUTTI_NSTRETCHES

@@ -13,8 +13,8 @@
  * The centre is in the memory of rank 0, and all workers of its host use it there. A worker of another host sends the
  * vector of its visit to a seat at rank 0, a memory for this worker, and takes the result along: two exchanges. Between
  * them rank 0 makes the visit for the worker: its loop TUTTI_EACH_ARRIVAL has a part for each such worker. With visits
- * by gradients, that part looks at the gradients that it applies; elastic workers look at their own gradients, which
- * are not sent.
+ * by gradients, that part checks the gradients that it applies; elastic workers check their own gradients, which are
+ * not sent.
  *
  * The centre is what is tested and saved; other hosts get it before a test. The workers of a resumed run begin at the
  * centre. */

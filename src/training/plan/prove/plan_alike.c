@@ -436,8 +436,8 @@ static bool is_proved(const tutti_proved_keys *proved, uint64_t key)
 }
 
 /* Proves the classes whose keys `proved` lacks; returns true if all are proved then. A class that is refused ends the
- * search. A class that is neither proved nor refused does not, because a later class may be refused; if none is, the
- * plan is proved as a whole. */
+ * search. A class that is neither proved nor refused does not end it, because a later class may be refused; if none is,
+ * the plan is proved as a whole. */
 static bool prove_classes(const tutti_alikes *a, tutti_proved_keys *proved)
 {
     bool all = true;

@@ -54,8 +54,8 @@ typedef struct {
 /* A second check of a class that could not be proved: it finds out whether the whole plan is wrong (plan_alike.h). */
 typedef struct {
     tutti_stretch class; /* the elements of the class */
-    tutti_slice owed;    /* the parts of the zone's vector that hold these elements, and that ranks must end with; `of`
-                          * 0: ranks must end with what the class itself requires */
+    tutti_slice owed;    /* the parts of the zone's vector that hold these elements, and that ranks must end with;
+                          * owed.of 0: ranks must end with what the class itself requires */
     bool leaves_others;  /* accesses to parts of the vector outside of `owed`, which hold no element of the class, are
                           * left out */
     bool sums_wrong;     /* result of the check: a rank ended with a wrong sum (tutti_part_source) */

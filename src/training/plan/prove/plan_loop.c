@@ -257,7 +257,7 @@ static verdict_path find_verdict(const tutti_plan *p, const tutti_loop *l, int v
     verdict_path v = {verdict, -1, -1};
     for (int i = 0; i < l->nactions; i++) {
         const tutti_action *a = &l->actions[i];
-        /* if no exchange sums verdicts, each rank decides by its own */
+        /* if no exchange sums verdicts, each rank decides by its own verdict */
         if (tutti_action_looks(a) && a->to == verdict) v.asked = v.known = i;
         if (a->exchange < 0 || p->exchanges[a->exchange].out.memory != verdict) continue;
         v.flag = p->exchanges[a->exchange].in.memory;

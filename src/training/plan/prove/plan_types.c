@@ -19,7 +19,7 @@ static bool is_half(tutti_dtype type)
 
 static bool is_scratch(const tutti_part *part, const tutti_slice *s)
 {
-    /* buffers of peers, whose numbers follow the rank's own, are scratch too */
+    /* buffers of peers are scratch too; their numbers follow those of the rank's own buffers */
     return s->buffer >= part->nbuffers || part->buffers[s->buffer].role == TUTTI_BUFFER_SCRATCH;
 }
 

@@ -31,7 +31,7 @@ int64_t tutti_copies_newest(const tutti_copies *c);
 /* Fills the weights and states that `into` names from the newest whole copy, and its step, loss, scale, earlier_updates
  * and skips. Vectors that `into` names and the copy lacks stay as they are. */
 void tutti_copies_read(const tutti_copies *c, tutti_checkpoint *into);
-/* Does the same as tutti_copies_read for the vectors of which this rank has its own. */
+/* Reads those vectors of the copy of which each rank has its own. */
 void tutti_copies_read_own(const tutti_copies *c, const tutti_checkpoint *into);
 /* True if all ranks copy after this step; the same on all ranks. */
 bool tutti_copies_is_due(const tutti_copies *c, const tutti_stepping *s);
