@@ -8,11 +8,10 @@
  * reported it as ready and the lane is free. An action that waits for the exchange waits until it has ended. Several
  * steps are played and the last one counts, because the first has nothing to wait for.
  *
- * Updates that need no action of the rank (the plan's loop TUTTI_EACH_END, called the loop beside) run on the exchange
- * lane. A part's update begins when its exchange has ended and the following exchange has been started in this step.
- * Then the following exchange queues behind the exchanges that were ready before it. If the plan goes by need
- * (config.by_need), a free lane takes the exchange whose result the next step needs first. On a host, the rank itself
- * plays the update when it first waits for the exchange behind the update.
+ * Updates that need no action of the rank (the loop TUTTI_EACH_END) run on the exchange lane. A part's update begins
+ * when its exchange has ended and the following exchange has been started in this step. Then that exchange queues
+ * behind the exchanges that were ready before it. With config.by_need, a free lane takes the exchange whose result the
+ * next step needs first. On a host, the rank plays the update when it first waits for the exchange behind the update.
  *
  * On one host: the rank's own thread moves the bytes, so exchanges take the compute lane. Ranks that share a core take
  * turns, so compute counts once for each of them (the simulator already shares cores for exchanges).
@@ -49,8 +48,7 @@ typedef struct {
     double told, due;     /* times: told: when the exchange was started; due: when it becomes ready */
     int first;            /* for updates of the loop TUTTI_EACH_END: index of the exchange after whose end the update
                            * runs that makes this exchange ready */
-    double update_s;      /* for updates of the loop TUTTI_EACH_END: seconds of the update between the exchange `first`
-                           * and this one */
+    double update_s;      /* for the loop TUTTI_EACH_END: seconds of the update between `first` and this exchange */
 } exchange_state;
 
 typedef struct {
@@ -60,8 +58,7 @@ typedef struct {
     bool overlaps;
     double turns; /* number of ranks that take turns on this core */
     exchange_state *exchanges;
-    double now, lane;    /* times: now: up to which the compute lane was played; lane: at which the exchange lane is
-                          * free */
+    double now, lane;    /* times: now: up to which computing was played; lane: when the exchange lane is free */
     double busy;         /* seconds of computing in this step so far */
     tutti_step_log *log; /* log of what the rank does (its stretches); NULL if not needed */
     tutti_credit credit; /* time that idle links have saved for later exchanges (tutti_credit) */
@@ -104,8 +101,7 @@ static void tell(player *p, exchange_state *x, unsigned when)
     if (when & TUTTI_WHEN_READY) {
         x->ends = exchange(p, x, p->now);
         x->is_ready = !(when & TUTTI_WHEN_FREE);
-    } else if (x->is_ready) { /* the exchange began before, but only now the rank's last slice is ready, so the whole
-                               * exchange ends later */
+    } else if (x->is_ready) { /* this rank's last slice is ready only now, so the exchange that has begun ends later */
         if (p->now + x->seconds > x->ends)
             tutti_step_log_add(p->log, TUTTI_STRETCH_EXCHANGE, (int)(x - p->exchanges), p->now, p->now + x->seconds);
         x->ends = fmax(x->ends, p->now + x->seconds);
