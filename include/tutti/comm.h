@@ -100,16 +100,16 @@ tutti_status tutti_comm_forget(tutti_comm *comm, void *addr, tutti_failure *err)
  * where it stands in the whole vector. Otherwise in and out do not overlap. all-to-all is never in place. */
 typedef struct {
     tutti_collective collective;
-    const void *in; /* broadcast: only the root's is used */
-    void *out;      /* gather, reduce: only the root's is used */
+    const void *in; /* this rank's input; broadcast reads only the root's */
+    void *out;      /* this rank's output; gather and reduce write only the root's */
     int64_t count;
     const int64_t *counts; /* one count for each block; NULL: `count` for every block */
     tutti_dtype type;
-    tutti_operation op; /* for collectives that sum; the others use it only to know the bytes of an element (argmin,
-                         * argmax: a pair) */
+    tutti_operation op; /* operation of a collective that sums. Other collectives take from it only the bytes of an
+                         * element (argmin, argmax: of a pair) */
     int root;
-    const char *algorithm; /* NULL or "auto": the library chooses; else a row of `tutti coll list`, or a name given to
-                            *                             tutti_comm_add_schedule */
+    const char *algorithm; /* NULL or "auto": the library chooses. Else a row of `tutti coll list`, or a name given to
+                            * tutti_comm_add_schedule */
     double deadline_s;     /* seconds for the whole call, or for prepare and each wait of a request; 0: the
                             * communicator's deadline_s */
 } tutti_call;

@@ -24,8 +24,8 @@ typedef struct {
     int32_t root;
     int32_t slots;
     bool in_place;
-    bool sums_once; /* refuse algorithms in which a rank adds to a partial sum and passes it on, except those that add
-                     * the sums of all groups in one step */
+    bool sums_once; /* true refuses algorithms in which a rank adds to a partial sum that another rank sent it. Sums of
+                     * whole groups of ranks may still be added in one step */
     const struct tutti_topology *topology; /* the topology, for algorithms that are made for one; NULL: none. Must
                                             * outlive the schedule */
     /* The compiler fills in these values for the algorithm; it ignores what the caller leaves here. */

@@ -94,7 +94,7 @@ typedef struct {
     const char *dir; /* folder of results and checkpoints, seen by all ranks; the run makes it; NULL: nothing is kept or
                       * resumed */
     bool fresh;      /* true removes the files of an earlier run in `dir`; false continues from the newest whole
-                 * checkpoint */
+                      * checkpoint */
     const char *record,
         *replay; /* For methods whose workers visit a centre. `record` names a file that receives the order of visits;
                   * `replay` names a file whose order is followed. NULL: none. */
@@ -104,7 +104,7 @@ typedef struct {
     const tutti_run_place *place;   /* this rank's place; NULL: the environment has it (docs/launching.md), or this is
                                      * one rank alone */
     const tutti_run_epochs *epochs; /* how the run continues when a rank is lost; NULL: the run ends then */
-    bool ranks_as_threads;          /* all ranks of the job are threads of this process; `place` is ignored */
+    bool ranks_as_threads;          /* true: all ranks of the job are threads of this process, and `place` is ignored */
     int report_signal;     /* a signal: when any rank gets it, every rank reports what it waits for; the caller blocks
                             * the signal in all threads. 0: none */
     tutti_stop_wish *stop; /* asks for an orderly end; NULL: no such request is possible */
@@ -115,20 +115,20 @@ typedef enum {
     TUTTI_RUN_FAILED, /* from every rank that knows why the run failed, where possible before the other ranks hear of
                        * it; sets text and status */
     TUTTI_RUN_REPORT, /* from every rank whose wait lasts long, or after report_signal; text: for which rank it waits,
-                       * or where it is */
+                       * or what it does now */
     TUTTI_RUN_JOINED, /* from every rank, once in each epoch of the group, when it has joined the others */
     TUTTI_RUN_STOPPABLE,  /* from every rank, once in each epoch, when its first step is done: from then on a stop has
-                          * something to save */
+                           * something to save */
     TUTTI_RUN_DATA,       /* text: facts found in the data, and samples left out, one line for each; may be empty */
     TUTTI_RUN_PLAN,       /* text: lines that say what will be exchanged, how, and which rank is bound where */
     TUTTI_RUN_PROVED,     /* text: how long the proof of the plan took, or that an earlier proof was kept */
     TUTTI_RUN_INIT,       /* text: the saved weights that the run begins from */
     TUTTI_RUN_BEGIN,      /* step: the step from which the run continues; text: the arithmetic of its kernels, such as
-                          * "bf16 (AMX)" */
+                           * "bf16 (AMX)" */
     TUTTI_RUN_COPIES,     /* if lost ranks are replaced; text: how long copying the state takes, and what the loss of a
-                          * rank costs */
+                           * rank costs */
     TUTTI_RUN_RESTARTED,  /* after the first step of a later epoch; text: the step from which the run continues, where
-                          * its state came from, and how long the restart took */
+                           * its state came from, and how long the restart took */
     TUTTI_RUN_STEP,       /* after each step: epoch, loss, lr; if is_logged, also new means of speed and times */
     TUTTI_RUN_TEST,       /* sets epoch, and accuracy and loss of the test */
     TUTTI_RUN_CHECKPOINT, /* text: path of the checkpoint */
@@ -150,7 +150,7 @@ typedef struct {
     double seconds;       /* time of training alone */
     uint64_t weights_hash;
     int stop_signal; /* the signal that asked a rank to end; 0: the run did all its steps */
-    bool was_done;   /* the job had no steps left to do */
+    bool was_done;   /* true if the job had no steps left to do */
 } tutti_run_result;
 
 typedef struct {

@@ -4,12 +4,12 @@
  *
  * The call measures kernels, updates and loading on this machine for the share of one rank, or reads a file of such
  * measurements. For a host it measures with as many busy threads as there will be ranks, up to its cores. It simulates
- * the exchanges on the schedules of the job's own plan. A step then has two lanes, compute and exchange, over several
- * steps:
+ * the exchanges on the schedules of the job's own plan. A timeline of several steps then has two lanes, compute and
+ * exchange:
  *   star  exchanges run beside compute; the part that compute does not hide is exposed.
  *         Activations that split layers hand on are always exposed: the next kernel needs them.
- *   host  the rank's own core moves the bytes, so nothing is hidden. Ranks beyond the number of cores share cores in
- *         time.
+ *   host  the rank's own core moves the bytes, so nothing is hidden. If there are more ranks than cores, ranks take
+ *         turns on a core.
  * The model leaves out evaluation, checkpoints, noise except what a layer trace says of it, and slow ranks except those
  * that options name. Threads: owner. */
 #ifndef TUTTI_PREDICT_H
@@ -48,8 +48,8 @@ typedef struct {
     double lower_s;     /* lower bound of a step: between hosts the longer of compute and of the exchanges' bounds; on
                          * one host their sum */
     double upper_s;     /* seconds of a step if nothing overlaps: an upper bound */
-    double compute_s;   /* seconds of kernels, updates, sums of slots, and of loading where no core is free for it; for
-                         * all ranks that share the core */
+    double compute_s;   /* seconds of kernels, updates and sums of slots (canonical sums), and of loading where no core
+                         * is free for it; for all ranks that share a core together */
     double exchange_s;  /* seconds of all exchanges of a step, one after the other */
     double exposed_s;   /* the part of exchange_s that compute does not hide */
     double samples_per_s;
@@ -61,7 +61,7 @@ typedef struct {
     int nexchanges;
     double visits;   /* visits of a worker in a step, where workers visit a centre; else 0 */
     int groups;      /* number of groups, where groups of ranks share layers; else 0 */
-    double travel_s; /* the part of exchange_s in which split layers pass on activations, for which ranks wait at
+    double travel_s; /* the part of exchange_s in which split layers pass on activations; ranks wait for these at
                       * once */
     /* The algorithm that moves most of the bytes of a step, with all parameters; "visits" where workers visit a centre;
      * "" on one rank. */
@@ -75,15 +75,15 @@ typedef struct {
     /* The resource that is busy longest in a step: "compute", the busiest link (host: core or memory), or "centre" for
      * visits. */
     char bottleneck[32];
-    bool assumes_updates, assumes_loading; /* the layer trace has no times of updates or of loading: an update is then
-                                            * assumed to take 2 ns an element, loading no time */
+    bool assumes_updates, assumes_loading; /* true if the layer trace has no times of updates or of loading: an update
+                                            * is then assumed to take 2 ns for each element, loading no time */
     /* Factor by which computing takes longer than the mean of the layer trace, because ranks wait for the slowest: a
-     * quantile of its steps (docs/prediction.md). 1: workers take steps of their own; 0: no trace, or it does not say
-     * how its steps differ. */
+     * quantile of the step times in the trace (docs/prediction.md). 1: workers take steps of their own; 0: no trace, or
+     * it does not say how its steps differ. */
     double spread;
     char choice
         [240]; /* the value of each `exchange` key that was auto, such as "ring, 6 buckets of up to 16.1 MiB, sharded";
-                * "": none was */
+                * "": no key was auto */
     double choice_s;   /* seconds that it took to choose these values */
     char refused[256]; /* the reason why this rank count has no prediction, and then all other fields are 0; "": there
                         * is one */
@@ -134,21 +134,22 @@ void tutti_predict_memory_destroy(tutti_predict_memory *memory);
 tutti_status tutti_predict_job(const tutti_job *job, const tutti_topology *t, const tutti_predict_options *options,
                                const int *ranks, int n, tutti_prediction *out, tutti_failure *err);
 
-/* Figures of one layer with parameters for scaling to many ranks (after Das et al. 2016, arXiv 1602.06709). */
+/* Figures of one layer that has parameters; they say how it scales to many ranks (after Das et al. 2016, arXiv
+ * 1602.06709). */
 typedef struct {
     char name[64];
     double forward_s, backward_s; /* seconds of the layer's forward pass and of its backward pass, for a rank's
                                    * samples */
     int64_t bytes; /* bytes that are exchanged for the layer, padding of the kernel's memory layout included; for a
                     * split layer, bytes that a rank receives */
-    double flop_per_byte; /* FLOP of the forward and backward passes for each of `bytes`; conv without bias: 1.5 *
+    double flop_per_byte; /* FLOP of the forward and backward passes for each byte of `bytes`; conv without bias: 1.5 *
                            * samples * height * width of its output */
     double window_s;      /* time that can hide the layer's exchange: the backward pass after it and the next forward
                            * pass before it */
     double exchange_s, exposed_s; /* exchange_s: seconds of the exchange; exposed_s: the part that the window does not
                                    * hide, on a host all of it */
-    int hybrid_groups;            /* dense: the number of groups with the least traffic; `ranks` means data parallel.
-                                   * Else 0 */
+    int hybrid_groups;            /* dense layer: the number of groups of ranks with which the layer causes the least
+                                   * traffic; `ranks` means data parallel. Other layers: 0 */
 } tutti_layer_prediction;
 /* Predicts the layers at one rank count. *rows gets *nrows rows in the order of the model; the caller frees *rows. */
 tutti_status tutti_predict_layers(const tutti_job *job, const tutti_topology *t, const tutti_predict_options *options,

@@ -56,11 +56,11 @@ extern "C" {
 
 typedef enum {
     TUTTI_ALLREDUCE,      /* in: n elements on each rank; out: the sum, n elements, on every rank */
-    TUTTI_REDUCE_SCATTER, /* in: n a rank; out: rank r holds the sum in slice (r, 1, ranks) */
+    TUTTI_REDUCE_SCATTER, /* in: n elements on each rank; out: rank r holds the sum in slice (r, 1, ranks) */
     TUTTI_ALL_GATHER,     /* in: rank r holds slice (r, 1, ranks); out: all slices on every rank */
     TUTTI_GATHER,         /* in: rank r holds slice (r, 1, ranks); out: all slices on rank `root` */
     TUTTI_BROADCAST,      /* in: n elements on rank `root`; out: the same on every rank */
-    TUTTI_REDUCE,         /* in: n a rank; out: the sum, n elements, on rank `root` */
+    TUTTI_REDUCE,         /* in: n elements on each rank; out: the sum, n elements, on rank `root` */
     /* The vector is a ranks x ranks matrix of blocks. Block (i, j) = slice (i * ranks + j, 1, ranks^2) is what rank i
      * has for rank j. in: rank i holds row i, the slice (i, 1, ranks); out: rank j has `ranks` buffers of role OUT, and
      * ordinal i holds block (i, j). Never in place. */
@@ -68,7 +68,7 @@ typedef enum {
     TUTTI_BARRIER, /* no elements; a rank that has completed the barrier knows that every rank has begun it */
     TUTTI_NCOLLECTIVES
 } tutti_collective;
-const char *tutti_collective_name(tutti_collective c); /* "allreduce", "reduce-scatter", ... "all-to-all", "barrier" */
+const char *tutti_collective_name(tutti_collective c);               /* returns "allreduce", "reduce-scatter", ... */
 bool tutti_collective_find(const char *name, tutti_collective *out); /* finds a collective by its name; false: there is
                                                                       * none */
 /* true for allreduce, reduce-scatter and reduce, which sum */
@@ -85,7 +85,7 @@ typedef enum {
     TUTTI_WIRE_MIXED,     /* mapped among the ranks of a host (header.host_of), put and signal between hosts */
     TUTTI_NWIRE_CLASSES
 } tutti_wire_class;
-const char *tutti_wire_class_name(tutti_wire_class c); /* "two-sided", "mapped", "one-sided", "mixed" */
+const char *tutti_wire_class_name(tutti_wire_class c); /* returns "two-sided", "mapped", "one-sided" or "mixed" */
 
 /* The determinism class: on what the order of the sum of an element may depend. The compiler claims a class, and the
  * checker proves it. */
@@ -97,7 +97,7 @@ typedef enum {
     TUTTI_DETERMINISM_CANONICAL, /* all elements are summed by the balanced binary tree over `slots` leaves, which does
                                   * not change with the rank count */
 } tutti_determinism;
-const char *tutti_determinism_name(tutti_determinism d); /* "per-slice", "fixed", "canonical" */
+const char *tutti_determinism_name(tutti_determinism d); /* returns "per-slice", "fixed" or "canonical" */
 
 typedef enum { TUTTI_BUFFER_IN, TUTTI_BUFFER_OUT, TUTTI_BUFFER_SCRATCH } tutti_buffer_role;
 
@@ -109,7 +109,7 @@ typedef struct {
 } tutti_slice;
 
 typedef struct {
-    char name[16]; /* "in", "in1", "out", "s3": name in the text form */
+    char name[16]; /* name in the text form, such as "in", "in1", "out", "s3" */
     tutti_buffer_role role;
     int32_t ordinal;    /* number among the buffers of the same role: with canonical sums a rank has one `in` for each
                          * root of its trees; in all-to-all it has one `out` for each rank */
@@ -147,7 +147,7 @@ enum {
 
 typedef struct {
     tutti_step_kind kind;
-    int32_t sequence; /* sequence of this part, from 0 */
+    int32_t sequence; /* number of the step's sequence in its part, from 0 */
     int32_t stage;
     int32_t peer, channel;    /* send, recv, put, signal, wait: the other rank, and the number of the channel to or from
                                * it; else -1 */

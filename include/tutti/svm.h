@@ -25,15 +25,15 @@ extern "C" {
 
 /* --- data --- */
 
-/* A block of rows of a set, in compressed rows. Row i holds entries start[i] .. start[i + 1] - 1; indices ascend
- * strictly and are >= 0. Rows of a precomputed kernel begin with 0:number; the other kernels treat index 0 like any
- * other. */
+/* A block of rows of a data set, in compressed sparse rows. Row i holds entries start[i] .. start[i + 1] - 1; indices
+ * ascend strictly and are >= 0. Rows of a precomputed kernel begin with 0:number; the other kernels treat index 0 like
+ * any other. */
 typedef struct {
-    int64_t nrows;  /* rows of this block, within int32 */
+    int64_t nrows;  /* number of rows of this block, which fits into 32 bits */
     int64_t first;  /* number of this rank's first row in the whole set, from 0 */
-    int64_t total;  /* rows of the whole set */
+    int64_t total;  /* number of rows of the whole set */
     int32_t width;  /* largest index of the whole set (all ranks), 0 if there is none */
-    int64_t *start; /* nrows + 1 numbers: where each row begins */
+    int64_t *start; /* nrows + 1 offsets into `index` and `value`, at which the rows begin */
     int32_t *index; /* start[nrows] indices, row after row */
     double *value;  /* start[nrows] values, row after row */
     double *label;  /* nrows labels */
@@ -47,8 +47,8 @@ typedef struct {
 } tutti_svm_reading;
 
 /* Reads a file. Collective; with comm NULL, this process alone reads the whole file. Otherwise each rank reads its
- * range of bytes, moved to the next line begin. TUTTI_ERR_DATA names file and line, the same on every rank (the first
- * bad line of the file). */
+ * range of bytes, whose ends are moved to the next beginning of a line. TUTTI_ERR_DATA names file and line, the same on
+ * every rank (the first bad line of the file). */
 tutti_status tutti_svm_data_read(tutti_comm *comm, const char *path, const tutti_svm_reading *how, tutti_svm_data *out,
                                  tutti_failure *err);
 /* Reads a text in memory, on this rank alone. `name` appears in failures. */
@@ -66,7 +66,7 @@ typedef enum {
     TUTTI_SVM_PRECOMPUTED, /* K(u, v) = entry number(v) of row u */
     TUTTI_SVM_NKERNELS
 } tutti_svm_kernel_type;
-const char *tutti_svm_kernel_name(tutti_svm_kernel_type t); /* "rbf", the name in model files */
+const char *tutti_svm_kernel_name(tutti_svm_kernel_type t); /* returns the name in model files, such as "rbf" */
 
 typedef struct {
     tutti_svm_kernel_type type;
@@ -74,10 +74,10 @@ typedef struct {
     double gamma, coef0; /* constants of the kernels above; gamma 0 means 1 / width of the data (LIBSVM's default) */
 } tutti_svm_kernel;
 
-/* Bounds the error of f64 values of an rbf or sigmoid kernel for the rows of this rank; they lie within -1 .. 1. The
- * bound grows with gamma and the squared length of the longest row: in |u - v|^2 a column far from 0, such as a time
- * stamp, cancels. A model whose values are off by 1e-3 or more is of no use. Other kernels: 0. Cost: one pass over the
- * rows. Threads: any. */
+/* Bounds the error of f64 values of an rbf or sigmoid kernel for the rows of this rank; the values lie within -1 .. 1.
+ * The bound grows with gamma and the squared length of the longest row: in |u - v|^2 a column far from 0, such as a
+ * time stamp, loses digits by cancellation. A model whose values are off by 1e-3 or more is of no use. Other kernels:
+ * 0. Cost: one pass over the rows. Threads: any. */
 double tutti_svm_kernel_error(const tutti_svm_kernel *kernel, const tutti_svm_data *data);
 
 /* --- models --- */
@@ -107,7 +107,7 @@ void tutti_svm_model_release(tutti_svm_model *model);
 
 /* --- training --- */
 
-/* The kinds of work on which rounds spend their time. */
+/* The kinds of work on which the rounds of a training spend their time. */
 typedef enum {
     TUTTI_SVM_CHOOSING,    /* finding violators among own samples and the samples of the working set */
     TUTTI_SVM_MOVING,      /* collectives with waiting for other ranks, and copying rows into and out of their
@@ -119,7 +119,7 @@ typedef enum {
     TUTTI_SVM_OTHER,       /* the start of training, events, checkpoints */
     TUTTI_SVM_NWORKS
 } tutti_svm_work;
-const char *tutti_svm_work_name(tutti_svm_work work); /* "choosing" */
+const char *tutti_svm_work_name(tutti_svm_work work); /* returns a name such as "choosing" */
 
 /* The state after one round, for progress and traces. Numbers are sums over all ranks for one subproblem, unless a
  * field's comment says "this rank". */
@@ -139,7 +139,7 @@ typedef struct {
     int block;               /* largest number of samples of a working set */
     int64_t
         row_bytes; /* Bytes of rows that every rank needs: new members of working sets, and rows for which gradients are
-                    * made anew. They travel if there is more than one rank. */
+                    * computed again. They travel if there is more than one rank. */
     double spent_s[TUTTI_SVM_NWORKS]; /* seconds of this rank in this subproblem for each kind of work; their sum is its
                                        * wall time */
     int64_t collectives, bytes; /* collectives of this rank in this subproblem, and bytes of their results; 0 with one
@@ -149,14 +149,15 @@ typedef struct {
 } tutti_svm_event;
 
 typedef struct {
-    const char *name; /* "multi,samples:5%" */
+    const char *name; /* name of the heuristic, such as "multi,samples:5%" */
     enum { TUTTI_SVM_KEEP_ALL, TUTTI_SVM_SINGLE, TUTTI_SVM_MULTI } kind;
     int64_t iterations; /* the first elimination comes after this number of iterations; 0: `share` says when */
     double share;       /* if `iterations` is 0: the first elimination comes after share * (number of samples)
                          * iterations, 0 < share <= 1 */
 } tutti_svm_elimination;
 
-/* Returns the n heuristics from the earliest to the latest to eliminate; "none" is the last. */
+/* Returns the n heuristics of sample elimination, from the one that eliminates earliest to the one that eliminates
+ * latest; the last is "none". */
 const tutti_svm_elimination *tutti_svm_eliminations(int *n);
 /* Parses a heuristic. kind: "none", "single", "multi"; threshold: "random:N", "samples:P%" with any N >= 1 and 0 < P <=
  * 100. NULL means the kind or threshold of the default heuristic. */
@@ -167,9 +168,9 @@ typedef enum { TUTTI_SVM_AUTO, TUTTI_SVM_F32, TUTTI_SVM_F64 } tutti_svm_precisio
 
 typedef struct {
     tutti_svm_kernel kernel;
-    double cost;  /* C of LIBSVM, > 0 */
+    double cost;  /* cost of an error (LIBSVM's C), > 0 */
     double eps;   /* training stops when the gap is below it; > 0 */
-    int nweights; /* cost of class weight_label[i] is cost * weight[i] */
+    int nweights; /* number of weights: the cost of class weight_label[i] is cost * weight[i] */
     const int32_t *weight_label;
     const double *weight;
     double cache_mb;  /* cache for rows of the kernel matrix, on each rank */
@@ -199,8 +200,8 @@ tutti_svm_config tutti_svm_config_default(void);
 
 typedef struct {
     int64_t iterations;
-    double objective, rho, nu; /* value of the dual objective; rho; nu: sum of alpha / (C l), as LIBSVM prints it, -1:
-                                * the classes have different costs */
+    double objective, rho, nu; /* value of the dual objective; rho; nu: sum of alpha / (C * number of samples), as
+                                * LIBSVM prints it, -1: the classes have different costs */
     int64_t nsv, nbsv;
     double gap; /* gap over all samples. A gap that is not below eps means that iterations or digits ran out first,
                  * which deserves a warning */

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology.h: the topology, a machine as a value: links, what they carry, and where each figure is from.
  *
- * One row a kind (src/topology/topology_table.c); docs/topologies.md describes them for users:
+ * Each kind is one row of src/topology/topology_table.c; docs/topologies.md describes the kinds for users:
  *   host     ranks of one machine that map each other's memory. Moving bytes is work of a core: link core(r mod cores)
- *            carries every byte that rank r reads and writes, link memory those of all ranks when they do not fit in
- *            the caches. More ranks than cores share cores in time.
- *   star     one rank a host, all on one switch that never blocks: link up(r) and down(r), full duplex.
+ *            carries every byte that rank r reads and writes. Link `memory` carries the bytes of all ranks if their
+ *            data does not fit in the caches. If there are more ranks than cores, ranks take turns on a core.
+ *   star     one rank on each host, all on one switch that never blocks: link up(r) and down(r), full duplex.
  *   cluster  hosts on one switch, several ranks on each host, which share the host's memory and its NICs.
- *   pcie     servers of GPUs under PCIe switches, root complexes and a link between sockets; NICs shared or one a GPU.
+ *   pcie     servers of GPUs under PCIe switches, root complexes and a link between sockets; NICs shared or one for
+ *            each GPU.
  *   dgx1p, dgx1v  a DGX-1 with NVLinks in a hybrid cube mesh, any subset of the GPUs.
  *   dgx2     GPUs on NVSwitches.   fat-tree, bigraph, torus: networks of hosts with one rank each.
- *   cards    one server of GPUs: a PCIe tree and any mesh of NVLinks.   nvswitch: any number of NVLinks a GPU into
- *            NVSwitches.
+ *   cards    one server of GPUs: a PCIe tree and any mesh of NVLinks.   nvswitch: any number of NVLinks from each GPU
+ *            into NVSwitches.
  * All but `host` are networks: directed links between nodes. Nodes 0 .. nranks - 1 are the ranks, then come switches.
  * All kinds answer route(src, dst, channel) -> links; simulators of schedules know links and nothing else.
  *
@@ -48,7 +49,7 @@ typedef enum {
     TUTTI_TOPOLOGY_NVSWITCH
 } tutti_topology_kind; /* other kinds have larger numbers without a name here */
 int tutti_topology_nkinds(void);
-const char *tutti_topology_kind_name(tutti_topology_kind kind);  /* "host", "fat-tree" */
+const char *tutti_topology_kind_name(tutti_topology_kind kind);  /* returns a name such as "host" or "fat-tree" */
 const char *tutti_topology_kind_about(tutti_topology_kind kind); /* describes the kind in one line for people */
 
 /* Writes the keys of a kind, with spaces between; they always fit in 400 bytes. */
@@ -64,7 +65,7 @@ typedef enum {
     TUTTI_FROM_MEASURED, /* preset: somebody measured the figure and published it */
     TUTTI_FROM_RECALLED, /* preset: the figure is remembered from a source that was not read again */
 } tutti_provenance;
-const char *tutti_provenance_name(tutti_provenance p); /* "assumed", "detected", "fitted", "given", "read", ... */
+const char *tutti_provenance_name(tutti_provenance p); /* returns "assumed", "detected", "fitted", ... */
 
 /* The figures. A kind has the figures that its row lists; its other figures are 0. The value of a choice is an index
  * into its words, the value of a set is a bit set. */
@@ -72,7 +73,7 @@ typedef enum {
     TUTTI_FIGURE_BANDWIDTH, /* bw      network: rate of an endpoint's link, each way. host: rate of the memory for all
                              *         cores together. Bytes/s */
     TUTTI_FIGURE_LATENCY,   /* lat     alpha: time from the signal or send to the next step of the rank that waits, s */
-    TUTTI_FIGURE_SOFTWARE,  /* soft    network: work of a rank for each message that it sends or receives, s */
+    TUTTI_FIGURE_SOFTWARE,  /* soft    network: time that a rank works for each message that it sends or receives, s */
     TUTTI_FIGURE_COPY,      /* copy    1 / beta. host: bytes that one core reads and writes while copying, bytes/s */
     TUTTI_FIGURE_ADD,       /* add     1 / gamma. host: bytes that one core reads and writes while reducing; network:
                              *         bytes added to a sum, bytes/s */
@@ -100,7 +101,7 @@ typedef enum {
     TUTTI_FIGURE_WIRES,    /* wires   both | nvlink | pcie | split: links between GPUs of a DGX-1 */
     TUTTI_FIGURE_INSIDE,   /* inside  pcie | nic: links between GPUs of one server under different switches */
     TUTTI_FIGURE_PODS,     /* pods    fat-tree: number of pods; 1 = two levels of switches */
-    TUTTI_FIGURE_LEAVES,   /* leaves  fat-tree: leaf switches a pod */
+    TUTTI_FIGURE_LEAVES,   /* leaves  fat-tree: leaf switches of each pod */
     TUTTI_FIGURE_SPINES,   /* spines  fat-tree: switches above the leaves of a pod */
     TUTTI_FIGURE_TOPS,     /* tops    fat-tree of several pods: switches above each spine */
     TUTTI_FIGURE_UP,       /* up      rate of a link between two switches, each way, bytes/s */
@@ -115,11 +116,11 @@ typedef enum {
      * because Ethernet then loses packets. 0 unless a rate was given in GbE; then it is assumed */
     TUTTI_FIGURE_INCAST,
     TUTTI_FIGURE_BURST, /* burst   network: bytes that a shaped link lets through at once after idling; 0: a link
-                          *         without shaping */
+                         *         without shaping */
     TUTTI_FIGURE_PLACE, /* place   block | round-robin | parity | seats joined by dots: which rank sits where */
     TUTTI_NFIGURES
 } tutti_figure;
-const char *tutti_figure_name(tutti_figure f); /* "bw", ... */
+const char *tutti_figure_name(tutti_figure f); /* returns a name such as "bw" */
 
 typedef enum { TUTTI_PLACE_BLOCK, TUTTI_PLACE_ROUND_ROBIN, TUTTI_PLACE_PARITY, TUTTI_PLACE_LIST } tutti_seating;
 typedef enum { TUTTI_ROUTING_DMODK, TUTTI_ROUTING_ECMP } tutti_routing;
@@ -142,9 +143,9 @@ typedef struct tutti_topology {
     tutti_topology_kind kind;
     double figure[TUTTI_NFIGURES]; /* value of each figure, in the units of tutti_figure */
     tutti_provenance from[TUTTI_NFIGURES];
-    int32_t nlisted; /* entries of `listed`: rank r sits on seat listed[r]; 0 unless place = list */
+    int32_t nlisted; /* number of entries of `listed`: rank r sits on seat listed[r]; 0 unless place = list */
     uint16_t listed[TUTTI_MAX_SEATS_LISTED];
-    int32_t nmesh; /* pairs of `mesh`, by a, then by b; 0 where the kind has none */
+    int32_t nmesh; /* number of pairs in `mesh`, which are sorted by a, then by b; 0: the kind has no mesh */
     tutti_nvlink mesh[TUTTI_MAX_NVLINK_PAIRS];
     const char
         *machine; /* name of the machine whose figures these are, without the '@'; NULL: none. Lives as long as the
@@ -217,8 +218,8 @@ int32_t tutti_topology_seat_of(const tutti_topology *t, int32_t rank);
 void tutti_topology_place(tutti_topology *t, int32_t nranks, const int32_t *seat);
 
 typedef struct {
-    int32_t src, dst;   /* the nodes where the link begins and ends; -1 for kind host, whose links are cores and
-                         * memory */
+    int32_t src, dst;   /* numbers of the nodes where the link begins and ends; -1 for kind host, whose links are cores
+                         * and memory */
     double bytes_per_s; /* capacity of the link */
     double latency_s;
 } tutti_link;
@@ -227,9 +228,9 @@ enum { TUTTI_MAX_HOPS = 64 };
 /* Returns the number of links of a machine with nranks ranks. Links are numbered from 0. */
 int32_t tutti_topology_nlinks(const tutti_topology *t, int32_t nranks);
 tutti_link tutti_topology_link(const tutti_topology *t, int32_t nranks, int32_t link);
-void tutti_topology_link_name(const tutti_topology *t, int32_t nranks, int32_t link, char out[32]); /* "up(3)" */
-/* Fills `links` with the links that a byte from src to dst uses, in order. On a host, src is the rank that moves it.
- * Returns their number: 0 from a rank to itself on a network. */
+void tutti_topology_link_name(const tutti_topology *t, int32_t nranks, int32_t link, char out[32]); /* writes "up(3)" */
+/* Fills `links` with the links that a byte from src to dst uses, in order. On a host, src is the rank that moves the
+ * byte. Returns their number: 0 from a rank to itself on a network. */
 int tutti_topology_route(const tutti_topology *t, int32_t src, int32_t dst, int32_t channel,
                          int32_t links[TUTTI_MAX_HOPS]);
 /* Returns which of the n links of a route is the port of the host where it ends; -1 if the route stays inside a host or
@@ -249,7 +250,7 @@ typedef struct {
 bool tutti_topology_graph(const tutti_topology *t, int32_t nranks, tutti_fabric *out);
 void tutti_fabric_release(tutti_fabric *network);
 void tutti_topology_node_name(const tutti_topology *t, int32_t nranks, int32_t node,
-                              char out[40]); /* "leaf2", "gpu5" */
+                              char out[40]); /* writes a name such as "leaf2" or "gpu5" */
 /* Returns the group of the rank: ranks behind one switch, or of one host or server. 0 if there are no groups. */
 int32_t tutti_topology_group_of(const tutti_topology *t, int32_t rank);
 
@@ -278,13 +279,13 @@ typedef struct {
     int generation; /* PCIe generation, the highest that card and slot can do; 0 = unknown */
     int width;      /* lanes of PCIe, the most that card and slot can do */
     int nvlink;    /* version of the card's NVLinks as NVML numbers it: 1 2 3 4 5 6 7 = 1.0 2.0 2.2 3.0 3.1 4.0 5.0; 0 =
-                   * none or unknown */
+                    * none or unknown */
     int switched;  /* number of the card's NVLinks that lead into NVSwitches */
     int elsewhere; /* number of its NVLinks that lead neither to one of these cards nor to an NVSwitch */
 } tutti_host_card;
 enum { TUTTI_ANCESTOR_UNKNOWN = 255 };
 typedef struct {
-    bool has_driver; /* NVML is installed */
+    bool has_driver; /* true if NVML is installed */
     int n;
     tutti_host_card card[TUTTI_MAX_SERVER_GPUS];                   /* the cards in NVML's order, by PCI address */
     uint8_t nvlinks[TUTTI_MAX_SERVER_GPUS][TUTTI_MAX_SERVER_GPUS]; /* number of NVLinks between two cards, symmetric */

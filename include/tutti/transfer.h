@@ -27,8 +27,8 @@ extern "C" {
  * tutti_comm_flush (on one host at once). */
 tutti_status tutti_comm_write(tutti_comm *comm, int rank, void *to, const void *from, size_t nbytes,
                               tutti_failure *err);
-/* Stores a value, which must grow, at the place of `word` in rank's part. A rank that sees the value sees all that this
- * rank wrote to it before. */
+/* Stores a value, which must grow, at the place of `word` in rank's part. Once the other rank sees the value, it also
+ * sees all that this rank wrote into its part before. */
 tutti_status tutti_comm_signal(tutti_comm *comm, int rank, uint64_t *word, uint64_t value, tutti_failure *err);
 /* Waits until this rank's own word has reached the value. deadline_s: 0 = the communicator's. */
 tutti_status tutti_comm_await(tutti_comm *comm, const uint64_t *word, uint64_t at_least, double deadline_s,

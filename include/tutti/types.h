@@ -5,11 +5,11 @@
  * a value of the type and an index, else one number.
  *
  *   sum, prod   i32 and i64 wrap around. f16 and bf16 are widened to f32, combined there, and rounded once for each
- *               reduce step of the schedule, however many inputs it has. f32 and f64: one rounding an operation.
+ *               reduce step of the schedule, however many inputs it has. f32 and f64: one rounding for each operation.
  *   min, max    NaN if any input is NaN (0x7fc00000 widened or narrowed, so that the bits are the same in every order);
  *               -0 is smaller than +0.
  *   avg         the sum, then one division by the number of ranks, rounded once more by the rank that owns the slice of
- *               the result; integers are cut towards zero. For collectives that sum, and only there.
+ *               the result; integers are cut towards zero. Only collectives that sum accept avg.
  *   argmin,     the whole element with the smallest (largest) value. Among equal values (-0 equals +0) the lower
  *   argmax      index wins. A NaN beats every number, and among NaNs the lower index wins.
  *
@@ -35,7 +35,7 @@ typedef enum {
     TUTTI_I64,
     TUTTI_NDTYPES
 } tutti_dtype;
-const char *tutti_dtype_name(tutti_dtype t); /* "f32" */
+const char *tutti_dtype_name(tutti_dtype t); /* returns a name such as "f32" */
 size_t tutti_dtype_bytes(tutti_dtype t);
 
 typedef enum {
@@ -48,7 +48,7 @@ typedef enum {
     TUTTI_ARGMAX,
     TUTTI_NOPERATIONS
 } tutti_operation;
-const char *tutti_operation_name(tutti_operation op); /* "sum" */
+const char *tutti_operation_name(tutti_operation op); /* returns a name such as "sum" */
 
 /* Elements of argmin and argmax. The result is a copy of one of the inputs, its `unused` included. */
 typedef struct {
