@@ -36,7 +36,7 @@ void tutti_agents_join_text(const tutti_agents *a, char out[TUTTI_AGENTS_TEXT])
 {
     char own[TUTTI_REACH_TEXT];
     const char *address = a->options.address;
-    for (int i = 0; i < a->newest.n; i++) /* as the others see it, if they do */
+    for (int i = 0; i < a->newest.n; i++) /* the address at which other hosts reach this one, if the table has it */
         if (a->newest.entry[i].id == a->id && !a->options.leads) address = a->newest.entry[i].address;
     if (!*address) {
         tutti_reach_own(own);
@@ -162,7 +162,8 @@ static void report(tutti_agents *a, const tutti_launch_facts *facts)
     a->sent_at = now;
 }
 
-/* Takes over one host of a table; tables come in one piece, before the order that forms their epoch. */
+/* Stores one host of a table. All messages of a table arrive in a row, before the order that begins the table's
+ * epoch. */
 static void take_host(tutti_agents *a, const tutti_agent_message *m)
 {
     if (m->nhosts < 1 || m->nhosts > TUTTI_AGENTS_MOST || m->index < 0 || m->index >= m->nhosts) return;

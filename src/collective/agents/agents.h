@@ -27,9 +27,9 @@
 typedef struct {
     bool leads;          /* true for the agent that the others join at the start */
     const char *address; /* leader: where to listen, "" = on all interfaces; others: where the leader listens */
-    int port;            /* ... and the port; leader: 0 = any */
-    uint64_t cookie;     /* number of the run: agents with another one are refused */
-    uint64_t job;        /* hash of the job's text: agents with another one are refused */
+    int port;            /* port at that address; leader: 0 = any */
+    uint64_t cookie;     /* number of the run: agents with another number are refused */
+    uint64_t job;        /* hash of the job's text: agents with another hash are refused */
     int nlocal;          /* the most ranks that this host starts, at least 1 */
     int min, max;        /* the fewest ranks with which the run may go on; the most ranks that it may have */
     int max_restarts;    /* number of losses of ranks or hosts after which the run may still go on */
@@ -41,8 +41,8 @@ typedef struct {
     int listener;          /* leader: a socket that listens already, which the agents close; -1 = open one */
     /* True if the job can run with this number of ranks. */
     bool (*permits)(void *arg, int nranks);
-    void (*tell)(void *arg, const char *words); /* gets one line of text about each change of the group; NULL = no
-                                                 * function does */
+    void (*tell)(void *arg, const char *words); /* called with one line of text about each change of the group; NULL =
+                                                 * not called */
     void *arg;                                  /* first argument of permits and of tell */
 } tutti_agents_options;
 

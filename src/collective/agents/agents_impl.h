@@ -23,27 +23,28 @@ typedef enum {
 
 /* All messages have this form; agents have the same build, so fields need no byte order of their own. */
 typedef struct {
-    uint64_t cookie, build;            /* of the run and of the program; another value ends the connection */
+    uint64_t cookie, build;            /* number of the run, and hash of the program; a message with other values ends
+                                        * the connection */
     uint64_t job;                      /* HELLO: hash of the job's text */
-    uint32_t kind, size;               /* size: of this struct */
+    uint32_t kind, size;               /* kind: a tutti_agent_kind; size: bytes of this struct */
     int64_t id;                        /* HELLO, HOST: number of the agent, different for each */
     char address[TUTTI_AGENT_ADDRESS]; /* HOST: address at which the agent listens */
     int32_t port;                      /* HELLO, HOST: port of the agent; ORDER: port of rank 0 */
     int32_t nlocal;                    /* HELLO: the most ranks that it starts */
-    int32_t index, nhosts;             /* HOST: place in the table, and its length */
-    int32_t is_before;                 /* HOST: 1 = of tutti_agents.before */
-    int32_t is_whole;                  /* ORDER: 1 = all hosts of the epoch have taken it */
-    uint32_t epoch;                    /* the epoch that facts, table or order concern */
-    int32_t left;                      /* HELLO, ORDER: losses after which the run may still go on */
+    int32_t index, nhosts;             /* HOST: the host's row in the table, and the number of rows */
+    int32_t is_before;                 /* HOST: 1 = the table is tutti_agents.before; 0 = it is tutti_agents.newest */
+    int32_t is_whole;                  /* ORDER: 1 = all hosts of the epoch have begun it (the epoch is whole) */
+    uint32_t epoch;                    /* the epoch to which the facts, the table or the order belong */
+    int32_t left;                      /* HELLO, ORDER: number of losses after which the run may still go on */
     double since_s;                    /* ORDER NEXT: seconds since the loss; negative = there was none */
-    tutti_launch_facts facts;          /* REPORT */
+    tutti_launch_facts facts;          /* REPORT: what the ranks of the sender's host do */
     tutti_launch_order order;          /* ORDER: the order; its pointer and descriptors mean nothing to the receiver */
     char words[TUTTI_AGENT_WORDS];     /* ORDER END: why the run ends */
 } tutti_agent_message;
 
 /* A connection to another agent. */
 typedef struct {
-    int fd; /* -1 = closed */
+    int fd; /* descriptor of the socket; -1 = closed */
     size_t nread;
     union {
         char bytes[sizeof(tutti_agent_message)];
@@ -54,8 +55,8 @@ typedef struct {
 /* A connection whose HELLO has not come yet. */
 typedef struct {
     tutti_agent_talk talk;
-    char address[TUTTI_AGENT_ADDRESS]; /* the address it comes from */
-    double came_at;                    /* when it was accepted */
+    char address[TUTTI_AGENT_ADDRESS]; /* the address from which the connection comes */
+    double came_at;                    /* clock time, in seconds, at which the connection was accepted */
 } tutti_agent_caller;
 
 /* Opens the sockets on which this agent listens, without waiting in accept. */
@@ -80,11 +81,11 @@ typedef struct {
     int64_t id;
     char address[TUTTI_AGENT_ADDRESS];
     int port, nlocal;
-    tutti_agent_talk talk; /* to the agent; closed for the leader's own host */
-    bool is_here;          /* the leader's own host */
-    bool is_lost;          /* its connection has ended, or it was silent for too long */
-    bool in_epoch;         /* it belongs to the current epoch */
-    int base, nranks;      /* its ranks in the current epoch */
+    tutti_agent_talk talk; /* connection to the host's agent; closed for the leader's own host */
+    bool is_here;          /* true for the leader's own host */
+    bool is_lost;          /* true if the connection has ended, or the host was silent for too long */
+    bool in_epoch;         /* true if the host belongs to the current epoch */
+    int base, nranks;      /* number of the host's first rank in the current epoch, and number of its ranks there */
     double heard_at;
     tutti_launch_facts facts;
     tutti_order_kind sent_kind; /* the last order that was sent to the host: its kind, epoch and time */
@@ -100,7 +101,7 @@ typedef struct {
 } tutti_agent_entry;
 
 typedef struct {
-    tutti_agent_entry *entry; /* the leader first; heap */
+    tutti_agent_entry *entry; /* rows of the table, the leader's first; on the heap */
     int n;
 } tutti_agent_table;
 
@@ -113,34 +114,37 @@ struct tutti_agents {
     int listeners[TUTTI_ADDRESS_MOST_LISTENERS], nlisteners, port;
     uint32_t epoch;           /* the newest epoch that this agent knows */
     tutti_agent_table newest; /* hosts of that epoch */
-    bool is_whole;            /* all of them have taken it */
-    tutti_agent_table before; /* hosts of the newest whole epoch before; 0 = there was none */
-    int left;                 /* losses that may still come */
+    bool is_whole;            /* true once all of these hosts have begun the epoch: then the epoch is whole */
+    tutti_agent_table before; /* hosts of the newest whole epoch before that; 0 rows = there was none */
+    int left;                 /* number of losses that may still come before the run ends */
 
     /* fields of an agent that follows a leader or seeks one */
     tutti_agent_talk leader;
     char leader_address[TUTTI_ADDRESS_HOST]; /* the address at which this host reaches the leader */
     double heard_at, sent_at;
-    tutti_launch_facts sent; /* the facts of the last report */
+    tutti_launch_facts sent; /* the facts of this agent's last report */
     tutti_launch_order last; /* the leader's last order */
     int64_t last_lost_ns;
-    int candidate;    /* place in the table of the host that was last asked to lead; 0 = none was in this epoch */
-    double sought_at; /* seeks: since when this candidate is tried; 0 = it is not yet */
+    int candidate;    /* row in the table of the host that was last asked to lead; 0 = no host was asked in this
+                       * epoch */
+    double sought_at; /* since when this agent has tried to reach the candidate, in seconds; 0 = not yet */
 
     /* fields of an agent that leads */
     tutti_agent_host *hosts; /* all known hosts, the leader's own first; heap */
     int nknown;
-    tutti_agent_caller *callers; /* heap */
+    tutti_agent_caller *callers; /* connections whose HELLO has not come; on the heap */
     int ncallers;
-    int lock;          /* the locked file; -1 = not held */
-    bool formed;       /* has formed the newest epoch */
-    bool gathers;      /* has taken over, and waits for the other hosts of the last epoch */
-    double began_at;   /* when this agent began to lead, or when the epoch broke */
-    bool broken, hard; /* the current epoch is over; hard: its ranks are killed */
-    bool saving;       /* ranks save, because the group will grow */
+    int lock;          /* descriptor of the locked file; -1 = this agent does not hold the lock */
+    bool formed;       /* true if this agent has formed the newest epoch */
+    bool gathers;      /* true while this agent, which took over from a lost leader, waits for the other hosts of the
+                        * last epoch */
+    double began_at;   /* when this agent began to lead, or when the epoch broke, in seconds */
+    bool broken, hard; /* broken: the current epoch is over; hard: its ranks are killed */
+    bool saving;       /* true while ranks save their state and end, because the group will grow */
     int lost;          /* the rank whose loss broke the epoch; -1 = unknown */
     int64_t lost_ns;
-    int world;               /* ranks of the newest epoch that this agent has formed; 0 = it has formed none */
+    int world;               /* number of ranks of the newest epoch that this agent has formed; 0 = it has formed
+                              * none */
     int rank_port, listener; /* port and socket on which rank 0 of that epoch listens; the socket is kept until the
                               * launcher has a copy, -1 = none */
     bool finishing, ending;
@@ -163,11 +167,11 @@ void tutti_agents_end(tutti_agents *a, int code, const char *format, ...) __attr
 bool tutti_agents_has(const tutti_agent_table *table, int64_t id);
 int tutti_agents_count_here(const tutti_agents *a, const tutti_agent_table *table);
 void tutti_agents_resize(tutti_agent_table *table, int n);
-/* Makes room for a table of n hosts in a->newest. The one that was there becomes a->before if it was whole. */
+/* Makes room for a table of n hosts in a->newest. The table that was there becomes a->before if its epoch was whole. */
 void tutti_agents_begin_table(tutti_agents *a, int n);
-/* Sets is_whole once all hosts of the newest epoch have taken it. */
+/* Sets is_whole once all hosts of the newest epoch have begun it. */
 void tutti_agents_note_taken(tutti_agents *a);
-/* True if the hosts that are here may go on. */
+/* True if the hosts that are here are enough to go on: the majority (sides.c). */
 bool tutti_agents_suffice(const tutti_agents *a);
 /* Ends this side of a broken network. */
 void tutti_agents_end_side(tutti_agents *a);
@@ -175,7 +179,7 @@ void tutti_agents_end_side(tutti_agents *a);
 void tutti_agents_try_lock(tutti_agents *a);
 /* Fails with TUTTI_ERR_USAGE if another agent holds the lock. */
 tutti_status tutti_agents_check_lock(const tutti_agents *a, tutti_failure *err);
-/* Writes into the locked file how others join, and the newest epoch with its hosts. */
+/* Writes into the locked file the text by which others join, and the newest epoch with its hosts. */
 void tutti_agents_record(const tutti_agents *a);
 void tutti_agents_unlock(tutti_agents *a);
 

@@ -80,7 +80,7 @@ static void welcome(tutti_agents *a, tutti_agent_caller *caller)
     memcpy(h->address, caller->address, sizeof h->address);
     h->in_epoch = a->gathers && tutti_agents_has(&a->newest, m->id);
     h->facts.epoch = m->epoch;
-    if (a->gathers && m->epoch > a->epoch) a->epoch = m->epoch; /* so no number is used twice */
+    if (a->gathers && m->epoch > a->epoch) a->epoch = m->epoch; /* so no epoch number is used twice */
     if (a->gathers && m->left < a->left) a->left = m->left;
     h->talk = caller->talk;
     caller->talk.fd = -1;
@@ -144,7 +144,8 @@ static void judge_host(tutti_agents *a, tutti_agent_host *h)
     if (!h->in_epoch) return;
     if (f->code && h->nranks) tutti_agents_end(a, f->code, "%s", "");
     if (h->is_lost && !a->broken && (a->hosts[0].facts.bears || !h->nranks)) {
-        h->in_epoch = false; /* rank 0 goes on without its workers, and all do without a host that has no rank */
+        h->in_epoch = false; /* rank 0 goes on without its workers, and all ranks go on without a host that has no
+                              * rank */
         if (!tutti_agents_suffice(a)) tutti_agents_end_side(a);
     } else if (h->is_lost)
         break_epoch(a, h->base, true);
@@ -161,14 +162,14 @@ static bool all_idle(const tutti_agents *a)
     return true;
 }
 
-/* True if this host was told to form the newest epoch, and has not done so yet. */
+/* True if this host was told to begin the newest epoch, and has not done so yet. */
 static bool is_to_take(const tutti_agents *a, const tutti_agent_host *h)
 {
     return a->formed && h->in_epoch && !h->is_lost && h->facts.epoch != a->epoch;
 }
 
-/* True if each host has taken the newest epoch and its ranks have left it. Without the first condition, a leader that
- * is cut off could use one number after another. */
+/* True if each host has begun the newest epoch and its ranks have left it. Without the first condition, a leader that
+ * is cut off could use up one epoch number after another. */
 static bool all_left(const tutti_agents *a)
 {
     for (int i = 0; i < a->nknown; i++) {
@@ -206,7 +207,7 @@ static tutti_launch_order order_for(const tutti_agents *a, const tutti_agent_hos
                             .code = a->code};
     if (a->ending)
         o.kind = TUTTI_ORDER_END;
-    else if (h->facts.code && !h->is_here) /* a host without ranks was asked to end */
+    else if (h->facts.code && !h->is_here) /* a host without ranks got a signal to end */
         o.kind = TUTTI_ORDER_END, o.code = h->facts.code;
     else if (a->finishing)
         o.kind = TUTTI_ORDER_FINISH;

@@ -22,7 +22,7 @@ static bool may_go_on(tutti_agents *a)
 {
     const double passed = tutti_clock_s() - a->began_at;
     if (!a->epoch) return true;
-    /* hosts before this one in the table would lead; it is known that they do not */
+    /* the hosts above this one in the table would lead if they were here, so this leader does not wait for them */
     const int awaited = a->newest.n - a->candidate;
     if (tutti_agents_suffice(a))
         return !a->gathers || tutti_agents_count_here(a, &a->newest) >= awaited || passed > LATECOMER_S;

@@ -2,11 +2,11 @@
 /* sides.c: decides which side of a broken network goes on, by the tables of the last epochs and the lock of the run's
  * folder.
  *
- * An epoch that not all of its hosts have taken has not begun: another side may not know it. So the hosts that are here
- * must be the majority of such an epoch's hosts and of those of the whole epoch before it.
+ * An epoch is whole once all of its hosts have begun it. Before that, another side may not know the epoch. So the hosts
+ * that are here must then be the majority of two epochs: of the newest one, and of the whole one before it.
  *
- * The locked file has a line by which others join, and one with the newest epoch and its hosts. An agent that gets the
- * lock later reads there whether the run went on without it. */
+ * The first line of the locked file is the text by which others join; the second has the newest epoch and its hosts. An
+ * agent that gets the lock later reads there whether the run went on without it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -111,7 +111,7 @@ static void compare_record(tutti_agents *a)
     fclose(f);
     if (!a->gathers || epoch < a->epoch) return;
     if (has_this)
-        a->epoch = epoch; /* numbers never come twice */
+        a->epoch = epoch; /* so that no epoch number is used twice */
     else
         tutti_agents_end(a, TUTTI_ERR_PEER, "another side of the network has gone on (group epoch %u): this side ends",
                          epoch);
@@ -160,7 +160,7 @@ tutti_status tutti_agents_check_lock(const tutti_agents *a, tutti_failure *err)
     const bool is_held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
     const ssize_t n = is_held ? pread(fd, text, sizeof text - 1, 0) : 0;
     if (fd >= 0) close(fd);
-    if (!is_held) return TUTTI_OK; /* a file system without locks */
+    if (!is_held) return TUTTI_OK; /* no other agent holds the lock, or the file system has no locks */
     text[n > 0 ? n : 0] = '\0';
     text[strcspn(text, "\n")] = '\0';
     return tutti_fail(err, TUTTI_ERR_USAGE, "agents: another agent leads a run in this folder: join it with --join %s",
@@ -169,7 +169,7 @@ tutti_status tutti_agents_check_lock(const tutti_agents *a, tutti_failure *err)
 
 void tutti_agents_unlock(tutti_agents *a)
 {
-    write_record(a, ""); /* nobody can join any more */
+    write_record(a, ""); /* an empty text, because nobody can join any more */
     if (a->lock >= 0) close(a->lock);
     a->lock = -1;
 }

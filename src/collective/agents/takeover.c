@@ -25,7 +25,7 @@ static void follow_candidate(tutti_agents *a, const char *address)
 static void give_up(tutti_agents *a, tutti_launch_order *order)
 {
     a->last = (tutti_launch_order){.kind = TUTTI_ORDER_END, .code = TUTTI_ERR_PEER, .is_hard = true, .listener = -1};
-    a->role = TUTTI_AGENT_FOLLOWS; /* of its own last order */
+    a->role = TUTTI_AGENT_FOLLOWS; /* it follows its own last order, which is END */
     *order = a->last;
 }
 
@@ -33,7 +33,7 @@ void tutti_agents_seek(tutti_agents *a, const tutti_launch_facts *facts, tutti_l
 {
     (void)facts;
     *order = (tutti_launch_order){.kind = TUTTI_ORDER_WAIT, .listener = -1, .lost = -1};
-    if (!a->epoch) { /* no table yet: nobody knows who the others are */
+    if (!a->epoch) { /* there is no table yet, so no agent knows the others */
         tutti_agents_say(a,
                          "no group had formed yet, so nobody can lead: the run ends here (the leading agent does not "
                          "answer an agent of another build, either)");

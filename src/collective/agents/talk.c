@@ -125,7 +125,8 @@ void tutti_agent_send(const tutti_agents *a, tutti_agent_talk *t, tutti_agent_me
 void tutti_agent_refuse(const tutti_agents *a, tutti_agent_talk *t, const char *why)
 {
     const tutti_agent_message *from = &t->in.message;
-    tutti_agent_message m = {.cookie = from->cookie, /* its sender hears no other */
+    tutti_agent_message m = {.cookie = from->cookie, /* the cookie of the receiver's own run, because it hangs up on any
+                                                      * other */
                              .build = from->build,
                              .kind = TUTTI_AGENT_ORDER,
                              .size = sizeof m,
@@ -157,6 +158,6 @@ int tutti_agent_receive(const tutti_agents *a, tutti_agent_talk *t)
     if (m->kind == TUTTI_AGENT_HELLO && m->build == tutti_build_id() && m->size == sizeof *m)
         tutti_agent_refuse(a, t, "it belongs to another run");
     else
-        tutti_agent_hang_up(t); /* another program, or no agent at all */
+        tutti_agent_hang_up(t); /* the sender is another build of this program, or no agent at all */
     return -1;
 }
