@@ -15,13 +15,14 @@
 typedef struct {
     const char *name; /* NULL: no further parameter */
     int32_t initial, lowest, highest;
-    const char *help; /* meaning of the parameter; if initial < lowest, also how `settle` sets it */
+    const char *help; /* meaning of the parameter; if `initial` is below `lowest`, also how `settle` chooses the
+                       * value */
 } tutti_parameter;
 
 typedef enum {
     TUTTI_NO_ROTATION,
     TUTTI_BY_RANK,
-    TUTTI_BY_GROUP, /* the first parameter is the number of ranks of a group */
+    TUTTI_BY_GROUP, /* groups of neighbouring ranks do alike; the first parameter is the number of ranks of a group */
     TUTTI_BY_BITS,  /* rank r does what rank 0 does, with every rank q replaced by q xor r; for powers of two. Does not
                      * hold for a reduce-scatter, whose last messages follow another rule */
 } tutti_rotation;
@@ -42,8 +43,8 @@ typedef struct {
      * rank count >= 1, slots is 0 or a power of two >= the rank count, and root and collective are in range. NULL: the
      * row serves every request. */
     tutti_status (*accept)(const tutti_compile_request *q, tutti_failure *err);
-    /* Makes the part of one of several ranks. q->param has the values of the parameters in the order of the row,
-     * q->prepared the result of `prepare`. (A single rank has the same part whatever the row.) */
+    /* Makes the part of one rank; there are at least two ranks. q->param has the values of the parameters in the order
+     * of the row, q->prepared the result of `prepare`. (A single rank has the same part whatever the row.) */
     void (*part)(const tutti_compile_request *q, int32_t rank, tutti_part_builder *b);
     tutti_parameter parameters[TUTTI_MAX_PARAMETERS];
     /* Parameters that the chooser tries besides the initial values, such as "radix=4"; ends with NULL. */
@@ -73,7 +74,8 @@ int tutti_algorithm_nparameters(const tutti_algorithm *a);
  * (compile_part.c). */
 int64_t tutti_compile_steps(const tutti_schedule *s);
 
-/* A rank's inputs (compile_sum.c): buffer in<i> holds the sum of the leaves of root i. */
+/* A root is a subtree of the canonical sum. A rank's inputs (compile_sum.c) are one buffer for each of its roots: in<i>
+ * holds the sum of the leaves of root i. */
 enum { TUTTI_MAX_ROOTS = 62 };
 typedef struct {
     int32_t first, count; /* the leaves first .. first + count - 1, whose sum the root is */

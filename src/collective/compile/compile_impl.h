@@ -11,8 +11,8 @@
 
 /* ---- roots: the inputs of a rank (compile_sum.c; tutti_compile_roots is in algorithms.h) ---- */
 int tutti_compile_nroots(const tutti_compile_request *q, int32_t rank);
-/* Returns nranks + 1 entries; entry r is how many roots the ranks below r have together. The array is the caller's
- * (free()). */
+/* Returns nranks + 1 entries; entry r is the number of roots (algorithms.h) of all ranks below r. The array is the
+ * caller's (free()). */
 int32_t *tutti_compile_first_roots(const tutti_compile_request *q);
 
 /* Balanced sums over roots that come in leaf order. push returns the number of folds after this input; the last input
@@ -109,7 +109,7 @@ typedef struct {
     tutti_part_builder *b;
     int32_t r;
     int32_t sequence, channel; /* sequence: number of the sequence with this rank's sends, the next sequence has its
-                                * receives; channel: of all messages */
+                                * receives; channel: number of the channel of all messages */
     int32_t inboxes;           /* number of the buffer that is inbox 0 */
     int32_t sums;              /* number of the buffer that holds a ring's partial sums: the output */
     uint32_t first;            /* conditions (bits) that this rank's messages wait for until it has its first result */
@@ -139,12 +139,12 @@ void tutti_walk_take(tutti_part_walk *w, int32_t stage, int32_t peer, tutti_slic
 /* Makes the all-to-all of bruck (bruck_blocks.c), after tutti_compile_buffers. */
 void tutti_bruck_blocks(const tutti_compile_request *q, int32_t rank, tutti_part_builder *b);
 
-/* Rings over some of the ranks: first, first + stride, ...; this rank is number `me` of n. */
+/* A line: the ranks first, first + stride, ..., over which rings run; this rank is number `me` of n. */
 typedef struct {
     int32_t first, stride, n, me;
 } tutti_line;
-/* The slices that members of a line own: piece i of member j is blocks [first + j by_member + i by_piece, + count) of
- * `of`. */
+/* The slices that members of a line own: piece i of member j is the slice (first + j * by_member + i * by_piece, count,
+ * of). */
 typedef struct {
     int32_t first, by_member, count, of;
     int32_t npieces, by_piece;
@@ -158,8 +158,8 @@ static inline tutti_slice tutti_cut_piece(const tutti_line_cut *c, int32_t j, in
 {
     return tutti_slice_at(0, 0, c->first + j * c->by_member + i * c->by_piece, c->count, c->of);
 }
-/* Buffers of a ring's sums: of this rank's values, of the values of the rank before it, and for the line's sum of this
- * rank's pieces. */
+/* Numbers of the buffers that a ring of sums uses: the buffer of this rank's values, the buffer of the values of the
+ * rank before it, and the buffer for the line's sum of this rank's pieces. */
 typedef struct {
     int32_t own, before, home;
 } tutti_ring_sums;

@@ -2,8 +2,9 @@
 /* compile_sum.c: finds which subtrees of the canonical sum a rank holds, and writes balanced sums as postfix folds.
  *
  * The sum of a vector over S slots is one balanced binary tree. A rank holds a run of slots, hence at most 2 log2 S
- * whole subtrees. Roots come in leaf order. So a binary counter (fold while the two topmost are equally large) rebuilds
- * exactly that tree, whichever rank has which slots. So the bits do not depend on the rank count. */
+ * whole subtrees. These subtrees, the rank's roots, come in the order of their leaves. So a binary counter (fold while
+ * the two topmost are equally large) rebuilds exactly that tree, whichever rank has which slots. So the bits do not
+ * depend on the rank count. */
 #include "../../base/arena.h"
 #include "compile_impl.h"
 

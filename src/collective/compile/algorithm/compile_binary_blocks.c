@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_binary_blocks.c: binary-blocks: halving-doubling for any rank count p, which is cut into blocks of powers of
- * two (after gloo).
+/* compile_binary_blocks.c: binary-blocks: halving-doubling for any rank count p: the ranks are cut into blocks whose
+ * sizes are powers of two (after gloo).
  *
  *   blocks   of 2^g ranks, the largest first, one for each bit of p. Each block does the halving of compile_halving.c,
- *            nearest first, so that its member v ends with slice v (bits reversed) of 2^g;
+ *            nearest first, so that its member v ends with one of 2^g slices: number v with its bits reversed;
  *   up       when a block is done, the next smaller block, which was done earlier, sends it its slices: one slice of
  *            the smaller block (of 2^g' ranks) covers the slices of 2^(g - g') ranks of the larger one. So each block
  *            in turn has the sum of itself and of all smaller ones, and the largest block has the whole sum after
  *            floor(lg p) + 1 steps;
  *   down     the same steps backwards.
  * 2 ceil(lg p) steps. A block of few ranks moves large slices: blocks of 8 + 4 ranks are fast, 16 + 1 are slow, because
- * one rank sends its whole vector. The fold of halving-doubling sends a whole vector too, but first, and costs every
- * rank two steps more.
+ * one rank sends its whole vector. Halving-doubling, in which odd ranks first give their inputs to even ones, also
+ * sends a whole vector, and costs every rank two steps more.
  *
  * Every sum is the balanced tree over its block plus the sum of the smaller blocks: one expression for all elements.
  * Two invocations do not race, because each part is a walk (compile_impl.h says why). */

@@ -8,7 +8,7 @@
  *                               the end of the vector, and canonical sums would be possible for root 0 alone.)
  *   allreduce                   reduce to rank 0, then broadcast: 2 ceil(lg p) steps with whole vectors.
  *
- * Two invocations: see compile_rooted.h. */
+ * compile_rooted.h says why two invocations do not race. */
 #include "compile_rooted.h"
 
 static void place(const tutti_tree *t, int32_t rank, tutti_tree_place *out)

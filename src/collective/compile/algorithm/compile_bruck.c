@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile_bruck.c: Bruck: ceil(lg p) steps at any rank count (Bruck et al. 1997).
  *
- *   all-gather      rank r has the slices r .. r + h - 1 (mod p), first h = 1. In step s it sends the first min(2^s, p
- *                   - 2^s) of them to rank r - 2^s, which lacks exactly these, and receives as many from r + 2^s.
+ *   all-gather      rank r has the slices r .. r + h - 1 (mod p), at first h = 1. In step s it sends the first
+ *                   min(2^s, p - 2^s) of them to rank r - 2^s, which lacks exactly these, and receives as many from
+ *                   r + 2^s.
  *                   Slices have their final place from the beginning, so nothing is rotated in the end; a run that
  *                   wraps around p is two messages.
  *   reduce-scatter the same backwards: rank r sends its sums of those slices to r + 2^s, which adds them to its own;
@@ -12,7 +13,7 @@
  *   allreduce       both: 2 ceil(lg p) steps, 2(p - 1)/p n bytes.
  *   all-to-all      bruck_blocks.c.
  * All slices are summed by a tree of one shape, which begins at the slice's owner: so expressions differ between
- *slices.
+ * slices.
  *
  * Two invocations of an allreduce do not race, because each part is a walk (compile_impl.h says why). The other
  * collectives send nothing back to a rank whose memory was read, so every read is acknowledged, and out is written only
@@ -22,7 +23,7 @@
 typedef struct {
     tutti_part_walk walk;
     int32_t p, lg; /* p: number of ranks; lg: number of steps, 2^(lg-1) < p <= 2^lg */
-    int32_t sums;  /* number of the buffer of partial sums */
+    int32_t sums;  /* number of the buffer that holds partial sums */
 } bruck;
 
 enum { MOST_RUNS = 3 }; /* most runs (messages) that a rank sends in one step */
@@ -32,14 +33,14 @@ static int32_t run_of(const bruck *k, int32_t s)
     return tutti_smaller(1 << s, k->p - (1 << s));
 }
 
-/* Returns of how many slices behind its own slice a rank has sums before step s of the reduce-scatter. */
+/* Returns the number of slices behind its own slice of which a rank has sums before step s of the reduce-scatter. */
 static int32_t summed_before(const bruck *k, int32_t s)
 {
     return s == k->lg - 1 ? 0 : s == k->lg - 2 ? run_of(k, s + 1) : k->p;
 }
 
-/* Cuts `count` slices from slice `first` on into runs that travel together: numbers at[i] .. at[i + 1] - 1. Returns the
- * number of runs. */
+/* Cuts `count` slices from slice `first` on into runs that travel together: run i has the slices at[i] .. at[i + 1] -
+ * 1. Returns the number of runs. */
 static int32_t runs(const bruck *k, int32_t first, int32_t count, int32_t cut, int32_t other, int32_t at[MOST_RUNS + 1])
 {
     const int32_t cuts[] = {k->p - first, cut, other};

@@ -3,9 +3,10 @@
  *
  * Our reading of GDRAA (MiMatrix, arXiv 1802.02326: one computation, one handshake, two synchronisations):
  *   reduce-scatter  every rank gives slice j to its owner j, beginning with the next rank (no incast); the owner sums
- *                   its p inputs in one ordered reduce, a balanced tree over ranks (or roots);
+ *                   the values of all p ranks in one ordered reduce, a balanced tree over the ranks (canonical sums:
+ *                   over the roots of algorithms.h);
  *   all-gather      the owner gives its slice to all ranks;
- *   allreduce       both; gather: one half of the all-gather;
+ *   allreduce       both; gather: the owners give their slices to the root alone;
  *   reduce          the owners give their slices to the root alone; broadcast: the root gives slice j to rank j, which
  *                   gives it to all others (the scatter and all-gather of van de Geijn, with the fewest rounds);
  *   all-to-all      every rank gives each block to its owner, next rank first; barrier: every rank signals all others.
@@ -16,8 +17,9 @@
  * output only after that message. r completes only after every owner has written r's output. By then every owner has
  * read r's input, so no message need be acknowledged. Inboxes: owner j reads them in its reduce, before it sends the
  * message that r needs to complete. A reduce-scatter sends nothing back to r, so the owners acknowledge that they have
- * read r's slices. So they do in a reduce, except to the root, which gets a sum from every owner. In all-gather,
- * broadcast, gather and all-to-all a receiver first reports that its output is free. A barrier only counts messages. */
+ * read r's slices. In a reduce they acknowledge it too, except to the root, which gets a sum from every owner. In
+ * all-gather, broadcast, gather and all-to-all a receiver first reports that its output is free. A barrier only counts
+ * messages. */
 #include <stdlib.h>
 
 #include "../compile_impl.h"
@@ -28,7 +30,8 @@ typedef struct {
     int32_t r, p, out;
     int32_t sum;               /* number of the buffer in which rank r sums its own slice: the output, or the last
                                 * scratch buffer */
-    const int32_t *first_root; /* for each rank: number of roots of the ranks before it; NULL if nothing is summed */
+    const int32_t *first_root; /* for each rank: number of input buffers of the ranks before it; NULL if nothing is
+                                * summed */
 } direct;
 
 static bool is_root_of_reduce(const direct *d, int32_t rank)
@@ -43,8 +46,8 @@ static uint32_t scatter_hint(const direct *d, int32_t from)
     return TUTTI_HINT_PULL | (told ? TUTTI_HINT_NO_ACK : 0);
 }
 
-/* Returns the buffer in which rank j receives rank s's values of slice j: one scratch buffer for each root of s, in the
- * order of the roots; rank j's own roots have none. */
+/* Returns the buffer in which rank j receives rank s's values of slice j: one scratch buffer for each input buffer of
+ * s, in their order. Rank j has none for its own inputs. */
 static int32_t inbox(const direct *d, int32_t j, int32_t s)
 {
     const int32_t *first = d->first_root;
@@ -52,7 +55,7 @@ static int32_t inbox(const direct *d, int32_t j, int32_t s)
     return tutti_compile_first_scratch(d->q, j) + first[s] - (s > j ? own : 0);
 }
 
-/* Sends this rank's values of slice j to its owner j, for every root, beginning with the next rank. */
+/* Sends this rank's values of slice j to its owner j, from every input buffer, beginning with the next rank. */
 static void scatter_sends(const direct *d)
 {
     bool frees = d->q->collective == TUTTI_ALLREDUCE || is_root_of_reduce(d, d->r);
@@ -64,7 +67,7 @@ static void scatter_sends(const direct *d)
     }
 }
 
-/* Receives all ranks' values of this rank's slice, for every root, beginning with the rank before this one. */
+/* Receives all ranks' values of this rank's slice, from every input buffer, beginning with the rank before this one. */
 static void scatter_recvs(const direct *d)
 {
     int32_t nscratch = d->first_root[d->p] - d->out + (d->sum != d->out);
@@ -79,7 +82,7 @@ static void scatter_recvs(const direct *d)
     }
 }
 
-/* Sums all roots of all ranks in leaf order. */
+/* Sums all inputs of all ranks in the order of their leaves. */
 static int32_t reduce_slice(const direct *d)
 {
     tutti_root roots[TUTTI_MAX_ROOTS];

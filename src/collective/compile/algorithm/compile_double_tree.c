@@ -2,8 +2,8 @@
 /* compile_double_tree.c: double-tree: two binary trees at once, each with half of the vector, in chunks that follow
  * each other.
  *
- * An inner rank of one tree is a leaf in the other, so every link carries the same. With many chunks c the vector moves
- * once (twice in an allreduce) at full bandwidth after about lg p steps: Sanders, Speck and Traeff 2009.
+ * An inner rank of one tree is a leaf in the other, so every link carries equally many bytes. With many chunks c the
+ * vector moves once (twice in an allreduce) at full bandwidth after about lg p steps: Sanders, Speck and Traeff 2009.
  *
  * Both trees hang below the root, which has one child in each. The ranks below the root are numbered from 1 on. In the
  * first tree the lowest set bit of a number is its height; moving that bit gives parent and children (the in-order tree
@@ -14,7 +14,7 @@
  *   allreduce           2 ceil(lg p) + c - 1 steps: a chunk comes down as soon as its sum is at the root. The halves
  *                       are summed in two different trees: no canonical sums.
  *
- * Two invocations: see compile_rooted.h. Both trees have channels and sequences of their own. */
+ * compile_rooted.h says why two invocations do not race. Both trees have channels and sequences of their own. */
 #include "compile_rooted.h"
 
 enum { CHUNKS }; /* indices of the parameters */

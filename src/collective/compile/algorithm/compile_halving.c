@@ -11,7 +11,8 @@
  *   all-gather      after a reduce-scatter, the same steps backwards; alone, nearest first with blocks in natural
  *                   order.
  *   any p           with P = 2^floor(lg p), e = p - P: of the first 2e ranks the odd ones give their input to the even
- *                   ones before and get the result after; the others, numbered 0 .. P-1, do the above.
+ *                   ones before (the fold) and get the result after; the P ranks that remain, numbered 0 .. P-1, do the
+ *                   above.
  *
  * Why two invocations do not race. allreduce: the first message of a rank says READY and FREE, and each later message
  * depends on all earlier ones. In the reduce-scatter a peer pulls blocks. In the all-gather the same peer pushes a
@@ -26,13 +27,12 @@ typedef struct {
     tutti_part_builder *b;
     int32_t r, p;
     int32_t P, lg, e; /* P = 2^lg is the largest power of two up to p; e = p - P ranks are left over */
-    int32_t v;        /* this rank's number among the P ranks that take part; -1 = rank r - 1 takes part for it
-                       * (fold) */
-    int32_t stage;    /* stage of step 0: 1 if a fold comes before step 0 */
+    int32_t v;        /* number of this rank among the P that take part; -1: rank r - 1 takes part for it (the fold) */
+    int32_t stage;    /* stage of step 0: 1 if odd ranks first give their inputs to even ranks (the fold) */
     int32_t made;     /* number of the schedule step that makes the data of the next send */
 } halving;
 
-enum { IN, OUT, SUM }; /* indices of buffers; SUM: reduce-scatter only */
+enum { IN, OUT, SUM }; /* indices of buffers; SUM exists in a reduce-scatter only */
 
 static int32_t rank_of(const halving *h, int32_t v)
 {
@@ -50,8 +50,8 @@ static bool is_allreduce(const halving *h)
     return h->q->collective == TUTTI_ALLREDUCE;
 }
 
-/* Returns blocks first .. first + count - 1 in a buffer. Block x consists of the slices of number x: of its rank and,
- * after a fold, of the odd rank too. */
+/* Returns blocks first .. first + count - 1 in a buffer. Block x consists of the slice of the rank with number x and,
+ * after a fold, of the slice of the odd rank behind it. */
 static tutti_slice blocks(const halving *h, int32_t rank, int32_t buffer, int32_t first, int32_t count)
 {
     if (is_allreduce(h)) return tutti_slice_at(rank, buffer, first, count, h->P);
@@ -59,14 +59,14 @@ static tutti_slice blocks(const halving *h, int32_t rank, int32_t buffer, int32_
     return tutti_slice_at(rank, buffer, begin, end - begin, h->p);
 }
 
-/* Returns the buffer that holds the partial sum which number v uses in step s. */
+/* Returns the buffer with the partial sum that the rank with number v uses in step s. */
 static int32_t source(const halving *h, int32_t v, int32_t s)
 {
     if (s == 0 && v >= h->e) return IN;
     return is_allreduce(h) ? OUT : SUM;
 }
 
-/* Returns the first block of the range that number v holds before step s; it has P >> s blocks. */
+/* Returns the first block of the range that the rank with number v holds before step s; the range has P >> s blocks. */
 static int32_t range(const halving *h, int32_t v, int32_t s)
 {
     return tutti_bits_reversed(v & ((1 << s) - 1), h->lg);

@@ -22,8 +22,8 @@ static int64_t steps_with(int64_t p, int64_t k)
     return 4 * (k - 1) + 2 * ((p + k - 1) / k - 1);
 }
 
-/* Sets k for the fewest steps, and among equal ones the smallest. If several groups of several ranks are possible, k is
- * never 1: a ring has its own name. */
+/* Sets k to the value with the fewest steps; if several have as few, to the smallest. If several groups of several
+ * ranks are possible, k is never 1: a ring has its own name. */
 static void hierarchical_settle(tutti_compile_request *q)
 {
     if (q->param[0]) return;

@@ -13,7 +13,7 @@
  * Why two invocations of an allreduce do not race. The first message of a rank says READY and FREE, and each later
  * message depends on all earlier ones. A peer that pulled a part later pushes its sum back, which shows that the pull
  * was done; it overwrites memory that no other rank reads. The other ranks of a run get the result last. So nothing is
- * acknowledged. Trees: see compile_rooted.h. */
+ * acknowledged. For trees compile_rooted.h says why. */
 #include "compile_rooted.h"
 
 typedef struct {
@@ -22,7 +22,7 @@ typedef struct {
     int32_t r, p;
     int32_t k, P, m; /* k: the radix; P = k^m is the largest power of k up to the number of ranks */
     int32_t v;       /* number of the run of ranks that rank r belongs to */
-    int32_t stage;   /* stage of step 0: 1 if a fold comes before step 0 */
+    int32_t stage;   /* stage of step 0: 1 if the first rank of a run first receives the others' inputs (the fold) */
     int32_t made;    /* number of the schedule step that makes the data of the next send */
 } knomial;
 
@@ -46,7 +46,8 @@ static int32_t digit(const knomial *h, int32_t v, int32_t s)
     return v / power(h->k, s) % h->k;
 }
 
-/* Returns the first block of the range that number v holds before step s; it has P / k^s blocks. */
+/* Returns the first block of the range that the first rank of run v holds before step s; the range has P / k^s
+ * blocks. */
 static int32_t range(const knomial *h, int32_t v, int32_t s)
 {
     int32_t first = 0, width = h->P;
@@ -64,7 +65,7 @@ static int32_t run_length(const knomial *h, int32_t v)
     return head_of(h, v + 1) - head_of(h, v);
 }
 
-/* Returns the buffer that holds the partial sum which number v uses in step s. */
+/* Returns the buffer with the partial sum that the first rank of run v uses in step s. */
 static int32_t source(const knomial *h, int32_t v, int32_t s)
 {
     return s == 0 && run_length(h, v) == 1 ? IN : OUT;
@@ -104,7 +105,7 @@ static void fold_before(knomial *h)
     tutti_part_out(h->b, blocks(h, head, OUT, 0, h->P));
 }
 
-/* Returns the number of the member with digit j of v's group in step s. */
+/* Returns the number of the run that has digit j in the group of runs which this rank's run meets in step s. */
 static int32_t member(const knomial *h, int32_t s, int32_t j)
 {
     return h->v + (j - digit(h, h->v, s)) * power(h->k, s);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compile_one_shot.c: one-shot: every rank reads all inputs after one synchronisation. For vectors so small that only
- * waiting counts.
+/* compile_one_shot.c: one-shot: every rank reads all inputs after one synchronisation. The algorithm is for small
+ * vectors, whose time is waiting alone.
  *
  * A rank copies its inputs into scratch, signals all others, and sums its inputs and the copies of the others, in the
- * same order on every rank (a balanced tree over ranks, or roots). Each rank reads (p + 1) n and writes 2 n elements.
- * It reads its own inputs again in place: the copy may have left its caches, or have been stored past them.
+ * same order on every rank (a balanced tree over the ranks; canonical sums: over the roots of algorithms.h). Each rank
+ * reads (p + 1) n and writes 2 n elements. It reads its own inputs again in place: the copy may have left its caches,
+ * or have been stored past them.
  *
  * Why two invocations do not race. `in` and `out` of a rank are touched by that rank alone, so only the scratch is
  * shared; it has two banks. Rank r writes bank e mod 2 again in invocation e + 2. By then it has received every rank's

@@ -2,8 +2,9 @@
 /* compile_parameter_servers.c: parameter servers: some ranks keep a slice of the vector each; all others send them
  * their inputs and fetch the sum (Li et al., OSDI 2014).
  *
- *   push every rank sends slice j of S to server j, rank floor(j p / S), next rank first; the server sums its p inputs
- *          in one ordered reduce, a balanced tree over ranks (or roots);
+ *   push every rank sends slice j of S to server j (rank floor(j p / S)), beginning with the next server; the server
+ *          sums the values of all p ranks in one ordered reduce, a balanced tree over the ranks (canonical sums: over
+ *          the roots of algorithms.h);
  *   pull the server sends its slice to all ranks.
  * Two rounds in which a server's link carries (p - 1) / S of the vector each way. With as many servers as ranks this is
  * `direct`. Servers are spread over the ranks, so that with as many servers as hosts each host has one. Servers on
@@ -24,7 +25,7 @@ typedef struct {
     tutti_part_builder *b;
     int32_t r, out, nservers;
     int32_t mine;              /* number of this rank among the servers; nservers = this rank is no server */
-    const int32_t *first_root; /* for each rank: number of roots of the ranks before it */
+    const int32_t *first_root; /* for each rank: number of input buffers of the ranks before it */
 } servers;
 
 static int32_t rank_of(const servers *v, int32_t server)
@@ -61,8 +62,8 @@ static tutti_slice slice(const servers *v, int32_t rank, int32_t buffer, int32_t
     return tutti_slice_at(rank, buffer, server, 1, v->nservers);
 }
 
-/* Returns the buffer in which a server receives that rank's values: one scratch buffer for each root; the server's own
- * roots have none. */
+/* Returns the buffer in which a server receives that rank's values: one scratch buffer for each input buffer of that
+ * rank. A server has none for its own inputs. */
 static int32_t inbox(const servers *v, int32_t server, int32_t from)
 {
     const int32_t at = rank_of(v, server);
@@ -92,7 +93,7 @@ static void take_pushed(const servers *v)
     }
 }
 
-/* Sums all roots of all ranks in leaf order. Returns the step. */
+/* Sums all inputs of all ranks in the order of their leaves. Returns the step. */
 static int32_t sum(const servers *v)
 {
     tutti_root roots[TUTTI_MAX_ROOTS];

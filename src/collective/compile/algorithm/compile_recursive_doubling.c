@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compile_recursive_doubling.c: recursive doubling: in step s rank r and rank r xor 2^s exchange all that they have,
- * and both add it.
+ * and both add what they receive.
  *
- *   allreduce  lg p steps with the whole vector: for vectors so small that only steps count. Nearest first, so that the
- *              sum is the balanced tree over ranks.
+ *   allreduce  lg p steps with the whole vector: for small vectors, whose time is the number of steps. Nearest first,
+ *              so that the sum is the balanced tree over ranks.
  *   barrier    the same with messages without data.
  *   any p      with P = 2^floor(lg p), e = p - P: of the first 2e ranks the odd ones give their input to the even ones
- *              before and get the result after; the others, numbered 0 .. P-1, do the above (as Open MPI, whose
- *              operands keep their order too).
+ *              before (the fold) and get the result after; the P ranks that remain, numbered 0 .. P-1, do the above (as
+ *              Open MPI, whose operands keep their order too).
  *
  * Why two invocations do not race. A rank copies its input first, so the input is free again. The sum of each step has
  * two banks and is pulled by one peer. Rank r writes the bank of step s again in invocation e + 2, after it has
@@ -21,8 +21,7 @@ typedef struct {
     tutti_part_builder *b;
     int32_t r, p;
     int32_t P, lg, e; /* P = 2^lg is the largest power of two up to p; e = p - P ranks are left over */
-    int32_t v;        /* this rank's number among the P ranks that take part; -1 = rank r - 1 takes part for it
-                       * (fold) */
+    int32_t v;        /* number of this rank among the P that take part; -1: rank r - 1 takes part for it (the fold) */
     int32_t first;    /* number of the schedule step that makes the data which step 0 sends */
     int32_t made;     /* number of the schedule step that makes the data of the next send */
 } doubling;

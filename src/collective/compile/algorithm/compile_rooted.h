@@ -2,9 +2,10 @@
 /* compile_rooted.h: collectives along rooted trees: sums go up, results come down, slices are gathered. The row of an
  * algorithm gives the shape.
  *
- * A shape gives the parent and the children of any rank, and the level of each edge (0 = at the root). A run of equal
- * chunks travels on one tree, one after the other. The message of chunk k over an edge of level l has stage nlevels - 1
- * - l + k going up and `base` + l + k coming down, so that chunks follow each other through the tree.
+ * A shape gives the parent and the children of any rank, and the level of each edge (0 = at the root). The vector of a
+ * tree is cut into equal chunks, which travel one after the other. The message of chunk k over an edge of level l has
+ * stage
+ * nlevels - 1 - l + k going up and `base` + l + k coming down, so that chunks follow each other through the tree.
  *
  * Sums: at each level, deepest first, the rank adds the sums of its children of that level, in the order of ranks, as a
  * balanced tree. If all parts of an interval tree are equally large, this is the canonical sum.
@@ -48,7 +49,7 @@ typedef struct tutti_tree {
 } tutti_tree;
 
 /* Cuts [0, p) into `radix` parts as equal as can be, each headed by its first rank (the root's part by the root), and
- * each part again. Subtrees are intervals for any p and any root. radix 2: the binomial tree. */
+ * cuts each part again. Subtrees are intervals for any p and any root. radix 2: the binomial tree. */
 void tutti_interval_place(int32_t p, int32_t root, int32_t radix, int32_t rank, tutti_tree_place *out);
 int32_t tutti_interval_levels(int32_t p, int32_t radix);
 

@@ -3,12 +3,12 @@
  * ranks of a group.
  *
  *   in the group   a ring reduce-scatter: rank i of each group has the group's sum of slice i;
- *   across         ring allreduces of slice i among the ranks i of all groups, all i at once, each on its own rail;
+ *   across         ring allreduces of slice i among the ranks i of all groups (a rail), on all rails at once;
  *   in the group   a ring all-gather.
  * 2(k - 1) + 2(p/k - 1) steps with groups of k, and 2(p - 1)/p n bytes, the fewest possible; between groups every rank
  * sends only 2(p/k - 1)/p n. (Horovod's hierarchical allreduce is of this kind.)
  *   alone          a reduce-scatter does the first half, an all-gather the second. Slices must end with their
- *                  owners, so a member's share in the group is every k-th slice of p, p/k messages per step.
+ *                  owners, so a member sums every k-th of p slices for its group, in p/k messages per step.
  *
  * Two invocations of an allreduce do not race, because each part is a walk (compile_impl.h says why). The other
  * collectives send nothing back to a rank whose memory was read, so every read is acknowledged, and out is written only

@@ -4,9 +4,9 @@
  *
  * In step s rank r meets r + rho(s) if it is even, r - rho(s) if it is odd (mod p), rho(s) = (1 - (-2)^(s+1)) / 3 = 1,
  * -1, 3, -5, 11, ...: always of the other parity, and less far away than 2^s. The ranks that r can still reach by steps
- * s .. lg p - 1 are a set T(r, s) of p/2^s ranks: T(r, s + 1) and the same of its partner. At powers of two all members
- * of such a set have the same set (tests/collective/test_swing.c). So the sets are nested, and there is an order of
- * slices in which each set is one range: of two halves, the half with the lowest rank comes first. In the
+ * s .. lg p - 1 are a set T(r, s) of p/2^s ranks: T(r, s + 1) together with T(q, s + 1) of its partner q. At powers of
+ * two all members of such a set have the same set (tests/collective/test_swing.c). So the sets are nested, and there is
+ * an order of slices in which each set is one range: of two halves, the half with the lowest rank comes first. In the
  * reduce-scatter r keeps the range of T(r, s + 1) and sends its partner the range of the partner's set; the all-gather
  * goes backwards. At other even counts the steps reach some ranks twice; which messages may then be left out is not
  * proved, so these counts are refused. Two invocations do not race, because each part is a walk (compile_impl.h says

@@ -3,7 +3,7 @@
  *
  *   allreduce   a tree carries a part of the vector that is proportional to its weight, in chunks: sums go up; as
  *               soon as the root has the sum of a chunk, it goes down again while later chunks still go up;
- *   reduce      up only; broadcast: down only; both with all trees rooted at the root.
+ *   reduce      up only; broadcast: down only. In both all trees begin at the collective's root.
  * Chunk c of a tree of height H: a rank at depth d sends it up in stage c + H - d and gets it back in stage c + H + d -
  * 1, so the pipeline takes chunks + 2 H - 1 stages. A tree of an allreduce is rooted in its middle. Every tree has four
  * sequences on a rank (take and add, send up, take down, send down), each in the order of chunks, and its own channel.
@@ -21,12 +21,12 @@
 #include "../compile_impl.h"
 
 enum { CHUNKS, LOSS };                           /* indices of the parameters */
-enum { TAKE_UP, SEND_UP, TAKE_DOWN, SEND_DOWN }; /* sequences of a tree */
+enum { TAKE_UP, SEND_UP, TAKE_DOWN, SEND_DOWN }; /* sequences of a tree on a rank */
 enum { MAX_SHARES = 1024 };
 
 typedef struct {
     int32_t root, height;
-    int32_t first, count; /* the slice of the vector that the tree carries: (first, count, shares of all trees) */
+    int32_t first, count; /* the tree carries the slice (first, count, of) of the vector, where `of` is trees.shares */
     int32_t channel;
     int32_t *parent, *depth; /* parent and depth of each rank; parent of the root: -1 */
     int32_t *nchildren;      /* number of children of each rank */
@@ -102,8 +102,8 @@ static void set_tree(const tutti_packing *p, const tutti_packed_tree *from, bool
     free(ends);
 }
 
-/* Returns the number of scratch buffers of a tree on a rank: an inbox a child and, in a reduce, partial sums if there
- * is no out. */
+/* Returns the number of scratch buffers of a tree on a rank: an inbox for each child and, in a reduce, one for partial
+ * sums if there is no out. */
 static int32_t nscratch(const tutti_compile_request *q, const packed_tree *t, int32_t rank)
 {
     bool partial = q->collective == TUTTI_REDUCE && t->nchildren[rank] && rank != q->root;

@@ -7,8 +7,10 @@
  *   across rank i sends the group's sum of slice (h, i) to its owner, rank i of group h, which sums the groups' sums in
  *                  one reduce.
  *   all-gather     the other way round: across, then in the group; allreduce: all four.
- * 2 rounds where split-rail's rings take k - 1 + p/k - 1, and as few bytes between groups: 2(p/k - 1)/p n a rank. Every
- * sum is made in one step, of inputs or of groups' sums, so values that travel between groups may be rounded once.
+ * A reduce-scatter or an all-gather takes 2 rounds, where split-rail's rings take k - 1 + p/k - 1. As few bytes go
+ * between groups: 2(p/k
+ * - 1)/p n for each rank. Every sum is made in one step, of inputs or of groups' sums, so values that travel between
+ * groups may be rounded once.
  *
  * Why two invocations do not race. The ranks of a group acknowledge once, by one message for each pair, that they have
  * read each other's memory. Messages across are acknowledged, and out is written only after its rank has reported it as
@@ -37,7 +39,8 @@ static int32_t sum_for(const levels *l, int32_t group)
     return l->scratch + group;
 }
 
-/* Returns the buffer of member `to` for the slice of member `from` that goes to `group`. */
+/* Returns the buffer in which member `to` receives the inputs of member `from` for the slice that `to` sums for
+ * `group`. */
 static int32_t inbox(const levels *l, int32_t to, int32_t from, int32_t group)
 {
     return l->scratch + (1 + from - (from > to)) * l->ngroups + group;
@@ -48,8 +51,7 @@ static int32_t inbox_across(const levels *l, int32_t to, int32_t from)
     return l->scratch + l->k * l->ngroups + from - (from > to);
 }
 
-/* Returns the slice that a rank of the group owns, in a buffer of some rank: the member with this rank's number, or
- * with number i. */
+/* Returns the slice that a rank of the group owns, in a buffer of some rank. The owner is member i of `group`. */
 static tutti_slice slice_in(const levels *l, int32_t rank, int32_t buffer, int32_t group, int32_t i)
 {
     return tutti_slice_at(rank, buffer, group * l->k + i, 1, l->p);

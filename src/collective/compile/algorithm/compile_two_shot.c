@@ -3,9 +3,10 @@
  * outputs.
  *
  * A rank copies its inputs, without its own slice, into scratch and signals. It sums its slice from its inputs and the
- * copies of the others (a balanced tree over ranks, or roots), into out and once more into scratch, and signals again.
- * It then copies the sums of all other ranks from their scratch. So memory that no peer maps can be summed at a cost
- * that hardly grows with the ranks: each reads (3 - 2/p) n and writes 2 n elements, where one-shot reads (p + 1) n.
+ * copies of the others (a balanced tree over the ranks; canonical sums: over the roots of algorithms.h), into out and
+ * once more into scratch, and signals again. It then copies the sums of all other ranks from their scratch. So memory
+ * that no peer maps can be summed at a cost that hardly grows with the ranks: each reads (3 - 2/p) n and writes 2 n
+ * elements, where one-shot reads (p + 1) n.
  *
  * Why two invocations do not race. Only the scratch is shared, and one bank of it is enough. Rank r overwrites its
  * copies of inputs in invocation e + 1. By then it has the sums of e of all ranks, which were made of these copies, so
@@ -21,7 +22,7 @@ typedef struct {
     const tutti_compile_request *q;
     tutti_part_builder *b;
     int32_t r, p, out;
-    const int32_t *first; /* for each rank: number of roots of the ranks before it */
+    const int32_t *first; /* for each rank: number of input buffers of the ranks before it */
 } two_shot;
 
 static int32_t roots_of(const two_shot *t, int32_t rank)
@@ -29,8 +30,8 @@ static int32_t roots_of(const two_shot *t, int32_t rank)
     return t->first[rank + 1] - t->first[rank];
 }
 
-/* Scratch of a rank, in this order: copies of its inputs (one for each root), a copy of its sum, then buffers for
- * values from the others. */
+/* Scratch of a rank, in this order: copies of its inputs (one for each input buffer), a copy of its sum, then buffers
+ * for values from the others. */
 static int32_t shown(const two_shot *t, int32_t rank)
 {
     return tutti_compile_first_scratch(t->q, rank);
