@@ -34,7 +34,7 @@ typedef struct {
     double busy_s;                         /* lower_s without the waiting: time of the busiest link or core */
     int32_t fan_in;                        /* the largest number of ranks that send to one rank of another host in one
                                             * stage */
-    int32_t nrounds;                       /* stages that have messages or waits */
+    int32_t nrounds;                       /* number of stages that have messages or waits */
     int64_t nmessages;                     /* number of sends, puts or signals of all ranks */
     int64_t bytes_most;                    /* largest number of bytes on one link (network), or of one rank (host) */
     int64_t bytes_sent;                    /* bytes that the busiest rank sends; on a host equal to bytes_most */

@@ -24,15 +24,16 @@ typedef struct {
 typedef struct {
     int32_t nranks, nstages;
     int32_t nseen;     /* number of parts that were collected, those of ranks 0 ..; the parts of all other ranks are the
-                    * same, with peers and slices moved on */
-    bool by_bits;      /* parts of other ranks follow by an xor of all ranks with the distance, not by a sum */
+                        * same, with peers and slices moved on */
+    bool by_bits;      /* true: the part of another rank follows from rank 0's by xor of all rank numbers with the
+                        * distance; false: by adding the distance */
     int64_t unit;      /* number of elements at which all slices of collected parts, and their paths, are whole; 0: that
-                   * number is too large */
+                        * number is too large */
     int32_t npaths;    /* number of flows into which a message is cut */
     tutti_flow *flows; /* flows, sorted by stage */
     int64_t nflows, room;
     tutti_work *work; /* work of each rank in each stage: [stage * nseen + rank] */
-    uint8_t *waits;   /* for each stage: some rank waits or receives in it */
+    uint8_t *waits;   /* for each stage: 1 if some rank waits or receives in it */
     int64_t nmessages;
     double footprint; /* bytes of all buffers of all ranks, every bank */
 } tutti_traffic;

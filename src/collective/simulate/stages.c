@@ -120,14 +120,14 @@ static bool is_even(const tutti_traffic *traffic, const tutti_topology *t, const
 
 /* ---- several senders to one host ---- */
 
-/* Counts, for each place, the ranks that have a flow to it. Flows of one rank follow each other. */
+/* Counts the ranks that have a flow to each rank, or into each port of a host. Flows of one rank follow each other. */
 typedef struct {
-    int32_t *of, *last; /* for each place. of: number of ranks that send to it; last: 1 + the sender that was counted
-                         * last */
+    int32_t *of, *last; /* for each rank or port. of: number of ranks that send to it; last: 1 + the sender that was
+                         * counted last */
     int32_t most;
 } senders;
 
-/* Counts rank src as a sender to place `at`, once; at = -1: the flow does not count. */
+/* Counts rank src once as a sender to `at`, a rank or port; at = -1: the flow does not count. */
 static void count_sender(senders *s, int32_t at, int32_t src)
 {
     if (at < 0 || s->last[at] == src + 1) return;

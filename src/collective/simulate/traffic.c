@@ -213,7 +213,8 @@ static int32_t ranks_a_host(const tutti_schedule_header *head)
     return q;
 }
 
-/* Returns the number of ranks by which the schedule's row rotates; all ranks: it does not rotate. */
+/* Returns the distance in ranks at which parts of the schedule's algorithm are alike (tutti_rotation); the number of
+ * all ranks: none are alike. */
 static int32_t rotation_of(const tutti_schedule_header *head)
 {
     const tutti_algorithm *row = tutti_algorithm_find(head->algorithm);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* choose.h: chooses the algorithm for a collective, rank count, size and topology: simulates every row of the table of
- * algorithms that serves, and takes the fastest. A row is tried with each variant of its parameters, and with
- * parameters that the topology suggests: groups of the ranks of one host, rows of a torus. A schedule is lowered as it
- * would run where ranks map each other's memory. Times that differ by less than a thousandth are equal (slices are
- * whole elements): ties go to the earlier row.
+/* choose.h: chooses the algorithm for a collective, rank count, size and topology: simulates every algorithm of the
+ * table that can serve, and takes the fastest. A row is tried with each variant of its parameters, and with parameters
+ * that the topology suggests: groups of the ranks of one host, rows of a torus. A schedule is lowered as it would run
+ * where ranks map each other's memory. Times that differ by less than a thousandth are equal (slices are whole
+ * elements): ties go to the earlier row.
  *
  * A policy names the rows that may be taken. "hybrid" is that of Jia et al. 2018: hierarchical below a size, ring above
  * it; nobody sets the size by hand: it is the point where the times cross (tutti_choose_ranges).
@@ -23,8 +23,8 @@ typedef struct {
                           * with these parameters only */
     int32_t most_fan_in; /* refuses algorithms by which more ranks than this send to one rank of another host at a time;
                           * 0 = any */
-    bool is_brief; /* true: tutti_choose_sizes leaves out rows that are bound to a topology, schedules of very many
-                    * messages at a time, and bounds */
+    bool is_brief; /* true: tutti_choose_sizes leaves out rows that are bound to a topology, schedules in which very
+                    * many messages travel at a time, and bounds */
 } tutti_policy;
 int tutti_policy_count(void);
 const tutti_policy *tutti_policy_at(int i); /* policy 0 is "fastest", which takes all rows */
@@ -34,7 +34,7 @@ enum { TUTTI_MAX_CANDIDATES = 96 };
 typedef struct {
     char algorithm[TUTTI_ALGORITHM_TEXT]; /* the candidate's name with all parameters; if it cannot be compiled, the
                                            * name that was asked for */
-    bool can;                             /* the algorithm can serve; false: `refusal` says why */
+    bool can;                             /* the algorithm can serve the request; false: `refusal` says why */
     bool skipped;                         /* the algorithm can serve, but its schedule has too many steps */
     tutti_simulation sim;
     tutti_closed_form form; /* the closed form of the algorithm; its `seconds` is 0 if there is none */
@@ -97,11 +97,11 @@ typedef enum {
     TUTTI_LIMIT_EXACT,   /* no schedule is faster, and for large vectors some schedules come arbitrarily close */
     TUTTI_LIMIT_REACHED, /* the time of some schedule; others may be faster */
 } tutti_limit_kind;
-const char *tutti_limit_kind_name(tutti_limit_kind k); /* "-", "bound", "exact", "reached" */
+const char *tutti_limit_kind_name(tutti_limit_kind k); /* returns "-", "bound", "exact" or "reached" */
 
 enum { TUTTI_NLIMITS = 7 };
 typedef struct {
-    const char *name;    /* "L1 latency" */
+    const char *name;    /* name of the limit, such as "L1 latency" */
     const char *meaning; /* meaning of the limit in one line */
     tutti_limit_kind kind;
     double seconds;
@@ -120,7 +120,8 @@ double tutti_limit_partition(const tutti_cuts *cuts, const tutti_topology *t, tu
                              tutti_limit *out);
 double tutti_limit_work(tutti_collective c, int32_t nranks, double bytes, const tutti_topology *t);
 
-/* Writes "0-3,7" for the ranks of a side (which = 1) or of a part; cut short with "..." if there is no room. */
+/* Writes the ranks r with part[r] == which, as "0-3,7"; cut short with "..." if there is no room. For a side of a cut,
+ * part[r] is 1 on that side. */
 void tutti_limit_ranks(int32_t nranks, const int32_t *part, int32_t which, char *out, size_t room);
 
 /* Every candidate of a choice (choose.h), timed by several engines. Threads: shared. */
@@ -140,8 +141,8 @@ typedef struct {
 } tutti_engine_row;
 
 /* Times every candidate that tutti_choose_by would compile and lower; candidates that cannot be made are left out. rows
- * has room for TUTTI_MAX_CANDIDATES. engines: bit i = ask engine i. limit_s: for each run of a helper program. late_s:
- * when each rank begins, or NULL. Returns the number of rows. */
+ * has room for TUTTI_MAX_CANDIDATES. engines: bit i = ask engine i. limit_s: seconds for each run of a helper program.
+ * late_s: the second at which each rank begins; NULL: all begin at once. Returns the number of rows. */
 int tutti_engines_compare(const tutti_policy *policy, int64_t most_steps, const tutti_compile_request *request,
                           int64_t n, const tutti_topology *t, unsigned engines, double limit_s, const double *late_s,
                           tutti_engine_row *rows);

@@ -25,7 +25,7 @@ void tutti_contenders_open(const tutti_policy *policy, int64_t most_steps, const
 void tutti_contenders_close(tutti_contenders *c);
 tutti_status tutti_contender_simulate(const tutti_contender *c, const tutti_topology *t, int64_t n,
                                       tutti_simulation *out, tutti_failure *err);
-/* Returns true if a is shorter than b by more than rounding. */
+/* Returns true if the time a is shorter than the time b by more than rounding errors. */
 static inline bool tutti_is_faster(double a, double b)
 {
     return a < b * (1 - 1e-3);

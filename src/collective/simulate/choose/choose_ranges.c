@@ -59,7 +59,7 @@ static void contenders_near(const probe *a, const probe *b, int n, bool *near)
 }
 
 /* Finds every change of the winner between the sizes of `a` and `end`, at which all contenders were timed. The range of
- * a's winner is still open. */
+ * a's winner has no last size yet. */
 static void refine(search *s, probe a, const probe *end)
 {
     bool near[TUTTI_MAX_CANDIDATES];

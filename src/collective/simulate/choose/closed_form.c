@@ -8,7 +8,8 @@
  * p/k masters in 2(p/k-1), a broadcast in 2(k-1); the master's link carries all of it. binary-blocks: after gloo.
  * bruck: Bruck et al. 1997. split-rail and torus: rings along the two directions of a grid, in which every rank carries
  * 2(p-1)/p. recursive-doubling, binomial, k-nomial: Thakur, Rabenseifner and Gropp 2005. dissemination: Hensgen, Finkel
- * and Manber 1988. double-tree: Sanders, Speck and Traeff 2009. ps: Li et al. 2014, servers on the ranks' own hosts. */
+ * and Manber 1988. double-tree: Sanders, Speck and Traeff 2009. parameter servers: Li et al. 2014, with servers on the
+ * ranks' own hosts. */
 #include <math.h>
 #include <string.h>
 
@@ -17,8 +18,8 @@
 #include "tutti/compile.h"
 
 typedef struct {
-    double nsteps, bytes, added; /* nsteps: messages one after the other; bytes on a rank's link, and bytes that a rank
-                                  * adds, as factors of the vector's bytes */
+    double nsteps, bytes, added; /* nsteps: number of messages that follow one another; bytes on a rank's link, and
+                                  * bytes that a rank adds, as factors of the vector's bytes */
     double nmessages;            /* number of messages that one rank handles in all */
 } cost;
 
@@ -68,8 +69,8 @@ static bool cost_one_shot(tutti_collective c, int32_t p, const int32_t *param, c
     return c == TUTTI_ALLREDUCE;
 }
 
-/* Costs as much as direct, except that `added` also counts copies: of the input's other slices, and of the own sum into
- * scratch and output. */
+/* Costs as much as direct, except that `added` also counts copies: of the input's other slices, and of the rank's sum
+ * into scratch and output. */
 static bool cost_two_shot(tutti_collective c, int32_t p, const int32_t *param, cost *out)
 {
     (void)param;
@@ -150,7 +151,7 @@ static bool cost_split_rail(tutti_collective c, int32_t p, const int32_t *param,
     return c <= TUTTI_ALL_GATHER;
 }
 
-/* With two ways at once, both share the one link that a rank of a star has: no closed form. */
+/* With two ways at once, both share the one link that a rank of a star has, so there is no closed form. */
 static bool cost_torus(tutti_collective c, int32_t p, const int32_t *param, cost *out)
 {
     int32_t rows = param[0], columns = param[1], ways = param[2];

@@ -32,7 +32,8 @@ void tutti_cuts_release(tutti_cuts *cuts)
     tutti_fabric_release(&cuts->net);
 }
 
-/* Makes a solver of maximum flows. Capacities are in units, times `factor`; two nodes are extra. */
+/* Makes a solver of maximum flows. Capacities are counted in cuts->unit and multiplied by `factor`; the solver has two
+ * nodes more than the network. */
 static tutti_maxflow *solver_of(const tutti_cuts *cuts, int64_t factor, bool reversed)
 {
     const tutti_fabric *net = &cuts->net;

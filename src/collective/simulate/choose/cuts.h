@@ -23,21 +23,23 @@ typedef struct {
 /* A set of nodes and the rate that can leave it. */
 typedef struct {
     double bytes_per_s;
-    bool *side; /* for each node: the set holds it */
+    bool *side; /* for each node: true if the set holds it */
 } tutti_cut;
 
 /* Returns false on a host. Release a filled value; release also accepts a zeroed one. */
 bool tutti_cuts_init(const tutti_topology *t, int32_t nranks, tutti_cuts *out);
 void tutti_cuts_release(tutti_cuts *cuts);
 
-/* Returns the least cut that leaves a set which holds `root` and misses a rank (out), or that enters it (in). */
+/* out: returns the least cut out of a set of nodes that holds `root` and lacks some rank; else the least cut into such
+ * a set. */
 tutti_cut tutti_cuts_from(const tutti_cuts *cuts, int32_t root, bool out);
 /* Returns the least cut of all sets that split the ranks, in both directions. */
 tutti_cut tutti_cuts_least(const tutti_cuts *cuts);
 /* Returns the most bytes/s that can go from the ranks with part[r] == which to the others. */
 double tutti_cuts_leaving(const tutti_cuts *cuts, const int32_t *part, int32_t which);
-/* Finds the greatest x such that all ranks together can each send x to all (to: -1) or to rank `to`; reversed: all
- * ranks send x to each rank. Returns the cut that limits x: x = its bytes_per_s / its number of ranks. */
+/* Finds the greatest x, in bytes/s, such that each rank can send x to all ranks (to = -1) or to rank `to` at once;
+ * reversed: links are turned round, so that rank `to` (or each rank) sends x to every rank. Returns the cut that limits
+ * x: x = its bytes_per_s / its number of ranks. */
 tutti_cut tutti_cuts_gather(const tutti_cuts *cuts, int32_t to, bool reversed);
 /* Writes " (gpu0>gpu1, ...)": links that leave the cut, or enter it, as many as there is room for; "" if none. */
 void tutti_cut_links(const tutti_cuts *cuts, const tutti_cut *cut, bool in, char *out, size_t room);

@@ -7,7 +7,7 @@
  *   L2  Bytes that must leave a set of ranks, even if switches add on the way.
  *   L4  Every rank's slice goes to all ranks: ForestColl's rate (Zhao et al.), attained by packed trees.
  *   L5  A broadcast or reduce on trees (Edmonds 1973).
- *   L7  Sums are work of the ranks. */
+ *   L7  The time of the additions, which are work of the ranks. */
 #include "choose.h"
 
 #include <math.h>
@@ -119,7 +119,8 @@ static double vector_crosses(const tutti_cuts *cuts, tutti_collective c, double 
     return seconds;
 }
 
-/* Returns the time in which the blocks between each rank (or group) and the others cross. */
+/* Returns the time in which each rank (or group of ranks) can send its blocks to the others, over the links that leave
+ * it. */
 static double blocks_cross(const tutti_cuts *cuts, const tutti_topology *t, double bytes, tutti_limit *out)
 {
     int32_t p = cuts->net.nranks, *part = tutti_alloc((size_t)p * sizeof *part);

@@ -3,11 +3,11 @@
  *
  * An allreduce among k parts needs 2 (k - 1) messages from part to part for every element: the first part that knows
  * all has heard k - 1 others, and each further part needs one more. Reduce, reduce-scatter, all-gather and broadcast
- * need k - 1, an all-to-all all blocks between different parts. Every message leaves a part, so the time is at least
- * all of them over the sum of the rates out of each part (a max-flow, because parts may share switches). With single
- * ranks behind one switch that is Patarasuk and Yuan's bound (2009). On a network without switches and with equal rates
- * both ways the best partition is that of Tutte and Nash-Williams (1961), which packed trees attain: the bound is
- * exact. */
+ * need k - 1 messages; an all-to-all needs all blocks between different parts. Every message leaves a part, so the time
+ * is at least the bytes of all messages divided by the sum of the rates out of each part (a max-flow, because parts may
+ * share switches). With single ranks behind one switch that is Patarasuk and Yuan's bound (2009). On a network without
+ * switches and with equal rates both ways the best partition is that of Tutte and Nash-Williams (1961), which packed
+ * trees attain: the bound is exact. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -119,7 +119,8 @@ static void least_cut_try(const tutti_cuts *cuts, tutti_collective c, double byt
     free(cut.side);
 }
 
-/* Tries the partition of least strength, if rates are equal both ways and there are no switches. */
+/* Tries the partition that attains the network's strength (tutti_packing_strength), if rates are equal both ways and
+ * there are no switches. */
 static bool strength_try(const tutti_cuts *cuts, const tutti_topology *t, tutti_collective c, double bytes,
                          int32_t *part, tutti_limit *out)
 {

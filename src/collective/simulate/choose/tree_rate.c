@@ -19,7 +19,7 @@
 #include "../../pack/simplex.h"
 
 enum { MAX_ROUNDS = 80, MAX_ROWS = 700 };
-static const double FINE = 1e7; /* capacities are counted as whole numbers of largest / FINE */
+static const double FINE = 1e7; /* capacities are rounded to whole multiples of largest / FINE */
 
 typedef struct {
     const tutti_fabric *net;

@@ -135,7 +135,8 @@ static bool begin_others(tutti_actor_player *q)
     return began;
 }
 
-/* Returns the message of a lane with the earliest stage; a later one whose turn had begun waits. */
+/* Returns the message of a lane with the earliest stage. A message of a later stage whose turn had begun waits until
+ * the lane is free again. */
 static sequence *next_turn(const tutti_actor_player *q, int lane)
 {
     sequence *first = NULL;
@@ -155,7 +156,7 @@ static void lanes_go_on(tutti_actor_player *q, double now)
     }
 }
 
-/* Posts the messages whose turn is over. */
+/* Posts the messages whose turn on their lane is over. */
 static bool lanes_post(tutti_actor_player *q)
 {
     bool posted = false;
@@ -183,7 +184,7 @@ static bool take_due(tutti_actor_player *q, double now)
     return took;
 }
 
-/* Lets the core work on the step of the earliest stage among those that want it. */
+/* Lets the core work on the step of the earliest stage among those that wait for the core. */
 static bool work(tutti_actor_player *q, double now)
 {
     if (q->core_s > now + q->p->head->precision_s) return false;

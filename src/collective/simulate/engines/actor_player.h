@@ -3,10 +3,10 @@
  * (events.c) and SimGrid (simgrid/) both use it. They report to it which messages have ended, let it begin what it can,
  * and call it again when its next step is due.
  *
- * A rank posts everything that can begin. Sends and takers each wait for their turn on a lane of their own, `soft`
- * seconds each, earlier stages before later ones. Messages travel by themselves, while the one core does one piece of
- * work after the other. A message has arrived, for both ends, its route's latency after its last byte has left.
- * Threads: owner. */
+ * A rank posts everything that can begin. Sends and signals wait for their turn on one lane, receives and waits on
+ * another. A turn takes `soft` seconds, and earlier stages come first. Messages travel by themselves, while the one
+ * core does one piece of work after the other. A message has arrived, for both ends, its route's latency after its last
+ * byte has left. Threads: owner. */
 #ifndef TUTTI_ACTOR_PLAYER_H
 #define TUTTI_ACTOR_PLAYER_H
 

@@ -7,8 +7,8 @@
  * order, each beginning at a multiple of 8 bytes. Both programs come from one build; the magic number names the layout.
  *
  * A rank plays its steps as one process. Steps of a sequence stand one behind the other, with `begins` set at the first
- * of each. A line stands for a channel (src, dst, number) of the schedule: the i-th message on it meets the i-th taker.
- * A message travels as `nparts` flows at once, each over the route of (src, dst) with an alias: an alias is one of
+ * of each. A line stands for a channel (src, dst, number) of the schedule: the i-th message on it meets the i-th
+ * receive or wait. A message travels as `nparts` flows at once, each over one alias of (src, dst): an alias is one of
  * several routes of a pair (hashed paths, channels). Units: seconds, bytes, bytes per second. Threads: shared (plain
  * values). */
 #ifndef TUTTI_ACTOR_PROBLEM_H
@@ -70,9 +70,9 @@ typedef struct {
 typedef struct {
     char magic[8];
     int32_t nranks, naliases, nparts;
-    int32_t tcp; /* 0: shares are max-min, and the player waits for latencies; 1: SimGrid's model of TCP, which includes
-              * latencies */
-    double soft_s;      /* work of a rank for each message that it sends, and for each that it takes */
+    int32_t tcp;   /* 0: messages share links max-min fairly, and the player waits for latencies; 1: SimGrid's model of
+                    * TCP, which includes latencies */
+    double soft_s; /* seconds that a rank works for each message that it sends, and for each that it takes */
     double precision_s; /* two ends less than this many seconds apart count as one */
     int64_t nlinks, npairs, nhops, nlines, nloads, ndeps, nsteps;
 } tutti_actor_head;
@@ -80,7 +80,8 @@ typedef struct {
 typedef struct {
     const tutti_actor_head *head;
     const tutti_actor_step *steps;
-    const tutti_actor_rank *ranks; /* index of each rank's first entry; nranks + 1 entries */
+    const tutti_actor_rank *ranks; /* for each rank: index of its first step, and of its first dep; nranks + 1
+                                    * entries */
     const tutti_actor_link *links;
     const tutti_actor_pair *pairs;
     const tutti_actor_line *lines;
@@ -89,6 +90,6 @@ typedef struct {
                                            * same rank, numbered from its first */
 } tutti_actor_problem;
 
-/* The answer of the program: "ok SECONDS", then a line of seconds for each rank; or "error WORDS". */
+/* The answer of tutti-simgrid: "ok SECONDS", then a line of seconds for each rank; or "error WORDS". */
 
 #endif

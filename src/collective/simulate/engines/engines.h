@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* engines.h: the engines that say how long a schedule takes on a topology, one row each; they check each other.
  *
- * Sandwich: the round evaluator's lower_s <= every engine without barriers (events, simgrid, simgrid-tcp). These
- * engines seldom exceed the round evaluator's `seconds`, because its rounds end in barriers. If no routes collide and
- * every rank has the same work, all engines but simgrid-tcp agree. docs/simulation.md lists the effects that each
+ * Order of the answers: the round evaluator's lower_s <= every engine without barriers (events, simgrid, simgrid-tcp).
+ * These engines seldom exceed the round evaluator's `seconds`, because its rounds end in barriers. If no routes collide
+ * and every rank has the same work, all engines but simgrid-tcp agree. docs/simulation.md lists the effects that each
  * engine leaves out. Threads: shared. */
 #ifndef TUTTI_ENGINES_H
 #define TUTTI_ENGINES_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engines_compare.c: puts each contender's schedule to each engine. */
+/* engines_compare.c: asks each engine for the time of each contender's schedule. */
 #include "../choose/choose.h"
 
 #include <assert.h>

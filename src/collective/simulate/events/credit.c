@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* credit.c: the token bucket of a whole network, in seconds of its links. */
+/* credit.c: one token bucket for all links of a network, whose content is counted in seconds of transfer at the full
+ * rate. */
 #include "flows.h"
 
 #include <math.h>

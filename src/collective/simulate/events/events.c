@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* events.c: the event player: the ranks' players, whose next times lie in a heap, and the flows of their messages. It
- * plays whichever comes next. */
+/* events.c: the event player: a heap has the time at which each rank's player wants to be called next, and the flows
+ * know when the next message ends. The earliest of these events is played next. */
 #include "events.h"
 
 #include <errno.h>

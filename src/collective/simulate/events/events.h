@@ -9,7 +9,7 @@
 enum { TUTTI_EVENTS_MESSAGES = 1 << 20 }; /* a schedule with more messages is refused, because it would take minutes */
 
 /* Plays a schedule of the kind that tutti_simulate_schedule takes, on networks only. late_s: when each rank begins, or
- * NULL. rank_s: seconds until each rank has ended, or NULL. TUTTI_ERR_USAGE: it cannot answer this question;
+ * NULL. rank_s: seconds until each rank has ended, or NULL. TUTTI_ERR_USAGE: the player cannot answer this question;
  * TUTTI_ERR_FAILED: the schedule hangs. After a change shares are computed anew within half a per cent of the shortest
  * message's time. Cost: a pass over the messages under way for each message. */
 tutti_status tutti_events_run(const tutti_playing *p, const double *late_s, double *seconds, double *rank_s,

@@ -2,7 +2,7 @@
 /* flows.c: flows of messages with max-min shares of the links. If a message begins or ends soon after shares were
  * computed, nothing changes until shares are computed anew. Until then a new message does not move, and the share of an
  * ended message stays unused. This lasts for at most a small part of the time of the new message, or of the remaining
- * time of the others. So one solution serves many messages. */
+ * time of the others. So shares that were computed once serve many messages. */
 #include "flows.h"
 
 #include <math.h>

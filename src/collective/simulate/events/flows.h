@@ -3,8 +3,8 @@
  * under way. If the topology has an incast, ports into hosts are slower while several messages come in.
  *
  * Routes are given once; each carries one message at a time. The player of events asks when the next message ends, and
- * takes it then. Cost: solutions of shares (max_min.h), some hundreds at most while a message travels, and O(log n) for
- * the end of each of n. Threads: owner. */
+ * takes it then. Cost: while a message travels, shares are computed some hundreds of times at most (max_min.h); the end
+ * of each of n messages costs O(log n). Threads: owner. */
 #ifndef TUTTI_FLOWS_H
 #define TUTTI_FLOWS_H
 
@@ -16,7 +16,7 @@
 typedef struct tutti_flows tutti_flows;
 typedef struct {
     int32_t src, dst; /* ranks where the route begins and ends */
-    int32_t channel;  /* selects one of several routes of a pair */
+    int32_t channel;  /* selects one of several routes of the pair (src, dst) */
 } tutti_flow_route;
 
 /* Makes flows over a network (no host) that has room for nranks. */

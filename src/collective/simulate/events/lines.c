@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lines.c: the time of an exchange as a line over sizes, fixed part and bytes. It needs one simulation at a size where
- * all slices are whole, or two on a host, whose caches hold small vectors. */
+/* lines.c: the time of an exchange as a straight line over sizes: a fixed part, and a part that grows with the bytes.
+ * The line needs one simulation at a size where all slices are whole; a host, whose caches hold small vectors, needs
+ * two. */
 #include "flows.h"
 
 #include <math.h>

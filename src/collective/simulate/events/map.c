@@ -2,9 +2,9 @@
 /* map.c: the mapper: places ranks on seats so that the busiest links carry less. Simulated annealing over swaps of two
  * seats (a seat may be empty). The search lowers the sum over stages and links of (load / lower bound)^4: it is close
  * to the fullest link, yet every swap that relieves one of several full links counts. A swap changes the routes of two
- * ranks' messages only, so it costs their hops. Worse seatings are accepted with a probability that falls to nothing
- * (Kirkpatrick, Gelatt and Vecchi 1983); the best one seen is kept. Stages with equal messages (a ring's) are one
- * pattern with a weight. */
+ * ranks' messages only, so it costs only a pass over these routes. Worse seatings are accepted with a probability that
+ * falls to nothing (Kirkpatrick, Gelatt and Vecchi 1983); the best one seen is kept. Stages with equal messages (a
+ * ring's) are one pattern with a weight. */
 #include "../simulate.h"
 
 #include <math.h>
@@ -115,7 +115,7 @@ static void flow_put(board *b, const tutti_flow *f, double sign)
     }
 }
 
-/* Adds or removes the flows of ranks r and q (-1: none), each flow between them once. */
+/* Adds or removes the flows of ranks r and q (-1: none), each flow between the two only once. */
 static void ranks_put(board *b, int32_t r, int32_t q, double sign)
 {
     for (int64_t i = b->first[r]; i < b->first[r + 1]; i++) flow_put(b, &b->flows[b->mine[i]], sign);

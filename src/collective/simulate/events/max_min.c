@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* max_min.c: max-min fair shares by water filling: the link with the smallest share left fixes its flows, then the next
- * one. */
+/* max_min.c: max-min fair shares by water filling: the link that can give its flows the smallest share fixes their
+ * shares, then the next link does. */
 #include "max_min.h"
 
 #include <math.h>

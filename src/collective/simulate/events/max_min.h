@@ -2,8 +2,8 @@
 /* max_min.h: weighted max-min fair shares of a network's links, for flows with known routes; private to
  * src/collective/simulate.
  *
- * A flow that has bytes left is under way. Cost of a solution: the links of those flows, once for each different
- * share. */
+ * A flow that has bytes left is under way. Cost of computing the shares: a pass over the links of those flows for each
+ * different share. */
 #ifndef TUTTI_MAX_MIN_H
 #define TUTTI_MAX_MIN_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* token_buckets.c: plays stages, one after the other, over links that token buckets shape. The content of a link's
- * bucket is counted in seconds of the link. */
+ * bucket is counted in seconds of transfer at the link's full rate. */
 #include "token_buckets.h"
 
 #include <math.h>
@@ -24,7 +24,8 @@ struct tutti_token_buckets {
     double *most_s;            /* for each link: the most that its bucket holds; 0: it is not shaped */
 };
 
-/* Returns true for ports of the switch, the last node of a star and of a cluster; nothing inside hosts is shaped. */
+/* Returns true if the link is a port of the switch, the last node of a star and of a cluster; links inside hosts are
+ * not shaped. */
 static bool is_shaped(const tutti_fabric *net, int32_t link)
 {
     return net->links[link].src == net->nnodes - 1 || net->links[link].dst == net->nnodes - 1;

@@ -19,7 +19,7 @@
 
 typedef struct {
     const tutti_actor_problem *problem;
-    uint8_t *done; /* for each step of all ranks: it is done */
+    uint8_t *done; /* for each step of all ranks: 1 once it is done */
     double *end_s; /* for each rank: when it ended; < 0: it has not */
 } tutti_play;
 

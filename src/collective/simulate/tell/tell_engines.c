@@ -50,7 +50,7 @@ static void tell_json(const tutti_engine_row *row, int e, tutti_strbuf *out)
     tutti_strbuf_puts(out, "\n");
 }
 
-/* Writes each reason why an engine cannot answer once, with the first algorithm that has the reason, unless all have
+/* Writes why an engine cannot answer: each reason once, with the first algorithm that has the reason, unless all have
  * it. */
 static void tell_reasons(const tutti_engine_row *rows, int nrows, int e, tutti_strbuf *out)
 {
