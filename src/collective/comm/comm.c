@@ -27,7 +27,7 @@ static struct tutti_home *make_home(void)
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     struct tutti_home *home = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (home == MAP_FAILED) abort();
-    madvise(home, page, MADV_WIPEONFORK); /* kernels before 4.14 refuse: then a child is not recognised */
+    madvise(home, page, MADV_WIPEONFORK); /* Linux kernels before 4.14 refuse: then a child is not recognised */
     atomic_init(&home->ours, true);
     return home;
 }

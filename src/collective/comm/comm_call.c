@@ -53,7 +53,7 @@ static void list_blocks(tutti_request *q)
     }
 }
 
-/* Returns the length of pieces: about equal, because each change of length means cutting the exchange anew. */
+/* Returns the length of a block's pieces: about equal, because a new length means cutting the exchange anew. */
 static int64_t even_piece(int64_t length, int64_t most)
 {
     enum { STEP = 64 };
@@ -63,7 +63,7 @@ static int64_t even_piece(int64_t length, int64_t most)
     return rounded < most ? rounded : most;
 }
 
-/* Sets the memory that the queue moves. In place, the whole vector begins where the longer of `in` and `out` does. */
+/* Sets the memory that the queue moves. In place, the longer of `in` and `out` is the whole vector. */
 static void lay_out(tutti_request *q, const tutti_call_plan *plan)
 {
     const tutti_call *c = &q->call;

@@ -60,7 +60,8 @@ static int untried(const tutti_class *c)
     return -1;
 }
 
-/* Returns a way that has not been tried for long, if the credit covers the time that trying it would lose; -1: none. */
+/* Returns a way that has not been tried for long, if the credit (seconds that may be lost to trying) covers what trying
+ * it would cost; -1: there is none. */
 static int worth_a_try(const tutti_class *c, tutti_way best)
 {
     int oldest = -1;

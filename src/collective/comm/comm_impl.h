@@ -2,10 +2,10 @@
 /* comm_impl.h: declarations that the files of a communicator share.
  *
  *   way      how a call goes through memory; one row each in comm_way.c. Each way has one of four paths:
- *     mapped   the exchange is bound to memory of all ranks (alloc, enrol): one invocation a call
- *     shown    bound to plain memory (executor.h), which peers see through scratch: a piece of the vector an invocation
+ *     mapped   the exchange is bound to memory of all ranks (alloc, enrol): a call is one invocation
+ *     shown    bound to plain memory (executor.h), which peers see through scratch: an invocation moves a piece
  *     staged   bound to memory of its own: a piece is copied in, exchanged, copied out
- *     reached  bound to plain memory, which the system copies between processes (CMA): one invocation a call
+ *     reached  bound to plain memory, which the system copies between processes (CMA): a call is one invocation
  *   class    calls of one kind and about one length: they try several ways and keep the fastest (comm_choice.c)
  *   queue    one exchange and the requests that go through it, one after the other
  *   board    what each rank has called, in memory that the others read when something is wrong
@@ -128,7 +128,7 @@ typedef struct tutti_board_entry tutti_board_entry;
 
 struct tutti_comm {
     tutti_group *group;
-    const tutti_device *device; /* the host's device, for which callers' memory is plain */
+    const tutti_device *device; /* the CPU as a device: callers' memory is ordinary memory of the host */
     int rank, nranks;
     tutti_call_queue *queues; /* list of queues, the last used one first */
     tutti_last last;
@@ -172,7 +172,7 @@ int32_t tutti_block_number(tutti_collective c, int32_t nranks);
 int64_t tutti_block_count(const tutti_call *call, int32_t k);
 
 /* --- parts of a call: comm_call.c --- */
-/* Returns how many elements of the vector one request moves: all, or an even part. */
+/* Returns how many elements of the vector one request moves: all, or one of several equal parts. */
 int64_t tutti_part_of(const tutti_call *call, const tutti_call_plan *plan);
 /* Returns the class of calls with parts of this length; NULL if no call of the class has been made. */
 tutti_class *tutti_class_find(const tutti_comm *comm, const tutti_call_plan *plan, const tutti_call *call);
@@ -198,7 +198,7 @@ tutti_status tutti_call_queue_find(tutti_comm *comm, const tutti_call_key *key, 
                                    const tutti_notice *notice, tutti_call_queue **out, tutti_failure *err);
 void tutti_call_queue_destroy(tutti_call_queue *queue);
 tutti_own_schedule *tutti_find_schedule(const tutti_comm *comm, const char *name);
-/* Predicts what algorithms would take, by the figures of this host; between hosts, by assumed figures of a star. */
+/* Predicts the times of the algorithms by the figures of this host; between hosts, by assumed figures of a star. */
 tutti_status tutti_call_queue_candidates(tutti_comm *comm, const tutti_call_key *key, tutti_choice *out,
                                          tutti_failure *err);
 

@@ -161,7 +161,8 @@ static tutti_status check_memory(const tutti_comm *comm, const tutti_call *call,
                       (unsigned long long)nout, call->out);
 }
 
-/* Rounds up to a size class. Each octave has four classes, so that at most a quarter more is moved than needed. */
+/* Rounds up to a size class. Each octave (from 2^k to 2^(k + 1)) has four classes, so that at most a quarter more is
+ * moved than needed. */
 static int64_t round_to_class(int64_t n)
 {
     int64_t step = 1;
@@ -186,8 +187,8 @@ static void choose_among(tutti_call_plan *plan, uint32_t ways, tutti_way first)
     plan->ways = ways | bit(first), plan->first = first;
 }
 
-/* one-shot reads p + 1 vectors on each rank, two-shot 3 - 2/p. If ranks take turns on a core, they do not try one-shot
- * for long vectors, where that difference costs time. */
+/* With p ranks, one-shot reads p + 1 vectors on each rank, two-shot reads 3 - 2/p. If ranks take turns on a core, they
+ * do not try one-shot for long vectors, where that difference costs time. */
 static void ways_of_allreduce(const tutti_comm *comm, int64_t bytes, tutti_call_plan *plan)
 {
     const bool few = comm->nranks <= FEW_RANKS, past = bytes >= PAST_BYTES;
@@ -280,8 +281,8 @@ tutti_call_key tutti_key_of(const tutti_comm *comm, const tutti_call *call, cons
     const bool whole = path == TUTTI_PATH_MAPPED || path == TUTTI_PATH_REACHED;
     tutti_call_key k = {.way = (int32_t)way, .collective = (int32_t)call->collective, .type = (int32_t)call->type};
     k.op = (int32_t)call->op, k.root = call->root, k.in = plan->in, k.out = plan->out;
-    /* a call on the path staged is never in place, because copies come in between; nor is one on the path reached with
-     * a root, because ranks reach into the root's memory, in place or not */
+    /* A call on the path `staged` is never in place, because its data is copied before and after the exchange. Nor is a
+     * call with a root on the path `reached`: ranks reach into the root's memory, in place or not. */
     k.in_place = plan->in_place && path != TUTTI_PATH_STAGED &&
                  !(path == TUTTI_PATH_REACHED && tutti_collective_has_root(call->collective));
     k.n = path == TUTTI_PATH_MAPPED || (whole && call->counts) ? plan->total

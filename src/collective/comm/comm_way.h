@@ -47,7 +47,7 @@ typedef struct {
     const char *words;
 } tutti_way_row;
 const tutti_way_row *tutti_way_at(tutti_way way);
-/* Returns the bytes of a piece among nranks ranks; 0: everything at once. */
+/* Returns the bytes of a piece of a call between nranks ranks; 0: the call moves everything at once. */
 int64_t tutti_way_piece(tutti_way way, int32_t nranks);
 
 /* --- choosing (comm_choice.c) --- */

@@ -127,9 +127,9 @@ static tutti_status take_vector(tutti_exchange *x, const tutti_schedule_header *
     return TUTTI_OK;
 }
 
-/* Finds a member that has made another part for the next member than the next member itself; -1: none. Two files may
- * have the same header and different steps. Each member hashes its own part and the next one's, because hashing all
- * parts on every rank would cost too much. */
+/* Finds a member whose part for the next member differs from the part that the next member made itself; -1: none. Two
+ * files may have the same header and different steps. Each member hashes its own part and the next one's, because
+ * hashing all parts on every rank would cost too much. */
 static int32_t find_other_part(const tutti_exchange *x, const notice_table *t, int i)
 {
     for (int32_t m = 0; m < x->nmembers; m++) {
@@ -230,8 +230,8 @@ static size_t lay_out(const tutti_group *g, tutti_exchange *const *x, const noti
     return own;
 }
 
-/* Compares what the ranks ask for, of all exchanges in one round. parts NULL: this rank refuses them, as do all ranks
- * with the same arguments. */
+/* Compares what the ranks ask for, of all exchanges in one round. parts NULL: this rank refuses the exchanges, as do
+ * all ranks with the same arguments. */
 static tutti_status agree(const tutti_exchange_request *requests, tutti_exchange **x, const tutti_part *parts, int n,
                           size_t *nbytes, tutti_failure *err)
 {

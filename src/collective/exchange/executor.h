@@ -4,8 +4,8 @@
  * An exchange is a schedule bound to memory: slices become addresses, and channels become counter words, so that
  * starting it again costs next to nothing. Steps cannot fail while they run, because everything checkable was checked
  * at create. A wait stays awake for about 50 us, then sleeps on one descriptor set (doorbells, control sockets), so
- * more ranks than cores do not collapse. While awake it spins if there are no more ranks than cores, and yields only to
- * a rank that it sees on its core; with more ranks than cores it always yields.
+ * that a run with more ranks than cores does not come to a standstill. While awake it spins if there are no more ranks
+ * than cores, and yields only to a rank that it sees on its core; with more ranks than cores it always yields.
  *
  * An exchange is over all ranks of a group or over some, its members: the schedule's rank i is then the group's rank
  * members[i]. Several exchanges may be in flight, over disjoint members or over some of the same;
@@ -46,12 +46,12 @@ typedef struct {
     tutti_dtype type; /* element type and operation of the reduction; zero means f32 and sum */
     tutti_operation op;
     /* Type (bf16 or f16) of scratch, and of inputs if `taken` names it too (else inputs are f32). Outputs are sums of
-     * it, made in f32 and written as f32 or rounded once. It is for sums in regions by schedules that put only inputs
-     * or their sums into scratch; partial sums of other kinds would be rounded again and are refused. Zero: all is of
-     * `type`. */
+     * such values, made in f32 and written as f32 or rounded once. It is for sums in regions by schedules that put only
+     * inputs or their sums into scratch; partial sums of other kinds would be rounded again and are refused. Zero: all
+     * is of `type`. */
     tutti_dtype sent, taken;
-    /* Uneven blocks: the number of elements of each rank's block, sum n (all-to-all: nranks^2, block (i, j) at i *
-     * nranks + j). Block k of K blocks then begins at fraction k/K of the vector; points between are interpolated
+    /* Uneven blocks: the number of elements of each rank's block; their sum is n (all-to-all: nranks^2, block (i, j) at
+     * i * nranks + j). Block k of K blocks then begins at fraction k/K of the vector; points between are interpolated
      * and rounded down. The points are monotone, so the proof for every n holds. NULL: floor(first*n/of). Copied. */
     const int64_t *counts;
     const tutti_place *in; /* a place for each input buffer: one for each ordinal that any rank has */
@@ -101,8 +101,8 @@ void tutti_exchange_destroy(tutti_exchange *x);
  * unless an exchange of a lower priority number can do a step; then that exchange does its steps. */
 void tutti_exchange_start(tutti_exchange *x, unsigned when);
 /* Sets the plain memory that the next invocation uses, over vectors of n <= binding.n elements (binding.n if it has
- * counts); n is the same on every rank. in and out point to element 0; in place: in = out. stream: the outputs exceed
- * the caches. */
+ * counts); n is the same on every rank. in and out point to element 0; in place: in = out. stream: true if the outputs
+ * exceed the caches. */
 void tutti_exchange_aim(tutti_exchange *x, const void *in, void *out, int64_t n, bool stream);
 /* Sets a number that marks the next invocations, 0 at first. If a rank of this host marks an invocation with another
  * number, the group fails before that invocation touches any memory. If the callback of tutti_group_on_idle has found a
@@ -142,17 +142,18 @@ void tutti_exchange_progress(tutti_group *group);
  * No two threads may wait for the same exchange. */
 int tutti_exchange_wait_any(tutti_exchange *const x[], int n, double seconds, const atomic_bool *ends);
 
-/* For tests: half of the later schedule steps, picked by the seed, first sleep up to most_us microseconds. 0: none. */
+/* For tests: from now on half of the schedule steps, picked by the seed, sleep up to most_us microseconds before they
+ * run. 0: none sleeps. */
 void tutti_exchange_delay(tutti_exchange *x, uint64_t seed, int32_t most_us);
 
 typedef struct {
     int64_t invocations;
     int64_t bytes_read, bytes_written; /* bytes that this rank reads, and writes, in one invocation */
     int64_t
-        bytes_crossed; /* the part that is read from or written to memory of other ranks: summed over ranks, the traffic
-                        * between them */
-    int64_t copies;    /* bytes copied only in order to be sent, on this rank or on the receiver (0 on the direct
-                        * path) */
+        bytes_crossed; /* the part of these bytes that is read from or written to memory of other ranks; its sum over
+                        * ranks is the traffic between them */
+    int64_t copies;    /* bytes copied only in order to be sent, on this rank or on the receiver (0 if ranks read and
+                        * write each other's memory directly) */
     double wait_s,
         work_s; /* work_s: time of reducing and copying; wait_s: time of waiting for peers (waits of up to a microsecond
                  * do not count); both summed over invocations */

@@ -5,15 +5,15 @@
  * number (`member`: an index into x->members). Sockets, bells, wires, regions and words use the group's number (`rank`;
  * in a bound step: peer).
  *
- * Shared region of an exchange, one part a member:   [started][aim][counter (src 0, channel 0)] ... [scratch buffers]
+ * Shared region of an exchange, one part per member:   [started][aim][counter (src 0, channel 0)] ... [scratch buffers]
  *   started   invocations that this rank has begun; only failures read it, to name ranks that have not arrived
  *   aim       addresses of this rank's plain memory (executor_plain.c)
  *   counter   one u64 on a cache line of its own for each (source, channel): only the source writes it, the owner reads
  *             it. It only grows: ordinal o of invocation e stands at e * (signals of an invocation) + o. The words
  *             behind it hold the source's call numbers of even and odd invocations.
  *
- * Memory of far peers has the peers' own addresses, which go to the wire and are never followed on this rank. A put or
- * signal over the wire is complete when its source may be reused; later puts, and a signal to the same peer, start
+ * Memory of far peers has the peers' own addresses, which go to the wire and are never dereferenced on this rank. A put
+ * or signal over the wire is complete when its source may be reused; later puts, and a signal to the same peer, start
  * before that.
  *
  * Files: executor.c (life), members.c, executor_bind.c (slices to addresses) and executor_place.c (places of buffers),
@@ -33,8 +33,7 @@ enum {
     TUTTI_BLOCK = 1 << 20,    /* bytes of each operand that a step moves before it returns, so that its caller can do
                                * other work in between */
     TUTTI_PIECE = 1 << 18,    /* bytes of a put over a wire before it gives others a turn: 7 ms at 300 Mbit/s */
-    TUTTI_MAX_BANK_SETS = 64, /* most sets of pointers: limit of the least common multiple of the banks of all
-                               * buffers */
+    TUTTI_MAX_BANK_SETS = 64, /* most sets of pointers of an exchange, one for each combination of banks */
     TUTTI_TIMED = 1 << 13     /* bytes of a step below which its time is not measured, because two looks at the clock
                                * would cost too much */
 };
@@ -48,10 +47,10 @@ typedef struct {
     size_t sent_bytes, taken_bytes; /* bytes of an element in scratch (sent) and in inputs (taken); equal to `bytes`
                                      * unless values are rounded */
     int32_t nblocks;
-    const int64_t *first; /* nblocks + 1 beginnings of blocks; NULL = even */
+    const int64_t *first; /* first element of each block, nblocks + 1 entries; NULL: the blocks are equally long */
 } tutti_vector;
 
-/* Pieces of a put that are in flight at a time. */
+/* Most pieces of a put that are in flight at a time. */
 enum { TUTTI_MOST_PIECES = 4 };
 
 typedef struct {
@@ -73,8 +72,8 @@ typedef struct {
     uint64_t far;               /* signal over a wire: address of the counter, as the peer sees it */
     uint64_t each, ordinal;     /* the step's counter value is invocation * each + ordinal */
     int64_t done;               /* 1 + the last invocation in which the step was completed */
-    /* Over a wire: flights of a signal, or of a put's pieces, whose sources are still needed. launched: all pieces have
-     * started. */
+    /* Over a wire: flights of a signal, or of a put's pieces, whose sources are still needed. launched: true once all
+     * pieces have started. */
     tutti_put *flights[TUTTI_MOST_PIECES];
     bool launched;
 } tutti_op;
@@ -117,7 +116,7 @@ struct tutti_exchange {
     tutti_sequence *sequences;
     int32_t nsequences;
     tutti_dtype type, sent; /* element types: of outputs, and of scratch */
-    bool rounds;            /* values are rounded to the type `sent` before they are sent */
+    bool rounds;            /* true if values are rounded to the type `sent` before they are sent */
     tutti_operation op;
     tutti_vector vector;
     char **pointers[TUTTI_MAX_BANK_SETS]; /* pointers of the ops; invocation e uses set e mod nsets */
@@ -128,7 +127,7 @@ struct tutti_exchange {
     int64_t invocation; /* number of the running invocation or the next one */
     bool active;
     unsigned when;
-    int32_t remaining; /* ops of this invocation that are not done */
+    int32_t remaining; /* number of ops of this invocation that are not done */
     bool timed;
     int64_t began_ns, met_ns; /* timed invocations: when this one began, and when it first moved anything after a wait
                                * (0 = not yet) */
@@ -179,7 +178,7 @@ int tutti_members_count_hosts(const tutti_exchange *x);
 /* The place of a buffer of one rank: an address of this process, or of a far rank. */
 typedef struct {
     char *base;        /* address of element `origin`, bank 0 */
-    int64_t origin;    /* first stored element */
+    int64_t origin;    /* index of the first stored element */
     size_t stride;     /* bytes between banks */
     int32_t banks;     /* number of banks; 0: the buffer has no place */
     size_t bytes_left; /* bytes from base to the end of its region */
@@ -253,7 +252,7 @@ static inline const tutti_slice *tutti_step_slice(const tutti_part *part, const 
 }
 
 /* --- stores (executor_stores.c) --- */
-/* Decides how outputs are stored; past: past the caches, whatever the length. */
+/* Decides how outputs are stored. past: true stores them past the caches, whatever the length. */
 void tutti_stores_choose(tutti_exchange *x, const tutti_schedule *schedule, bool past);
 /* Notes the time that the steps of a trial invocation took. */
 void tutti_stores_record(tutti_exchange *x, double seconds);

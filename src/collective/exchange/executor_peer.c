@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* executor_peer.c: steps that reach into plain memory of a peer through the system. They go in pieces that stay in a
- * second-level cache: read, reduced as they come, and written to their place. Waits notice a peer that has died; memory
- * that does not exist ends the epoch with a message that names its rank. */
+/* executor_peer.c: steps that reach into plain memory of a peer through the system. Such a step moves its vector in
+ * pieces that stay in a second-level cache: each piece is read, reduced and written to its place. Waits notice a peer
+ * that has died; memory that does not exist ends the epoch with a message that names its rank. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

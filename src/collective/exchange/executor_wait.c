@@ -92,7 +92,7 @@ typedef struct {
     int64_t idle_since;   /* time since which nothing has moved; 0 = something just did */
     int64_t broken_since; /* time since which a connection of the wire is broken; 0 = none */
     int looks;
-    bool asleep; /* the flight recorder has noted the sleep */
+    bool asleep; /* true once the flight recorder has noted the sleep */
     tutti_patience patience;
 } waiting;
 
