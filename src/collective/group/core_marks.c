@@ -5,7 +5,7 @@
  * With a busy process (the stranger) beside two ranks on two cores, the scheduler leaves any two of the three on one
  * core. If these are the ranks, neither spinning nor waiting helps: the signal that one rank waits for can only come
  * when this rank gives up the core. If they are a rank and the stranger, giving up the core is the mistake: the
- * stranger keeps it for a slice of about 3 ms, in which ranks exchange 1 KB some 10,000 times. So a rank must know
+ * stranger keeps it for a time slice of about 3 ms, in which ranks exchange 1 KB some 10,000 times. So a rank must know
  * whether a rank or a stranger shares its core. For this every rank that waits leaves its mark on the core. A rank that
  * finds another rank's mark in place of its own yields. A rank that finds its own mark keeps the core until it sleeps.
  *
@@ -15,9 +15,10 @@
  * core, where all is in one cache, and 26 us on two cores beside a stranger; 16 MB take 5.5 ms on one core and 8 ms on
  * two. If a short exchange waits for a slice, the stranger is on the same core as both ranks; then they part at once.
  *
- * Microseconds of an allreduce of 1 KB in plain memory, two ranks on two cores (EPYC Zen 4, Linux 6.18 with EEVDF,
- * ticks of 4 ms) and a busy process: apart 1.1, on one core with a yield at once 2.5 (a switch between processes takes
- * 1 to 2), on one core with 2 us of spinning before each yield 6, with spinning alone 8,000, two ticks.
+ * Measured with two ranks on two cores beside a busy process (EPYC Zen 4, Linux 6.18 with EEVDF, ticks of 4 ms): an
+ * allreduce of 1 KB in plain memory takes 1.1 us if each rank has a core. On one core it takes 2.5 us if ranks yield at
+ * once (a switch between processes takes 1 to 2 us), 6 us if they spin for 2 us before each yield, and 8,000 us, two
+ * ticks, if they only spin.
  *
  * A mark may be stale: its rank has moved to another core and has not waited since. That costs one yield; a rank that
  * waits on another core removes its old mark. */

@@ -4,7 +4,7 @@
  * A report is made on a signal (tutti_group_report_on), at the request of a peer, or because a deadline has passed. The
  * first rank asks the others, so that one signal to one rank gives the reports of all. The words go to the caller of
  * the library (tutti_group_on_silence), which may print them. Training continues meanwhile, because a report only
- *reads. */
+ * reads. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,8 +17,8 @@
 #include "flight.h"
 #include "group_impl.h"
 
-/* Requests for a report within this time are one: a signal to every rank also arrives as a request from each other
- * rank. */
+/* Requests for a report that come within this time (in nanoseconds) count as one: a signal to every rank also arrives
+ * as a request from each other rank. */
 static const int64_t ONCE_NS = 1000000000;
 
 /* How far a near rank has come. begun: the number of control calls and shared exchanges that it has begun; own: the

@@ -101,7 +101,7 @@ static inline void tutti_flight_done(tutti_flight *f, uint64_t noted)
 
 /* Makes a recorder on the heap, aligned; give it to free(). */
 tutti_flight *tutti_flight_create(void);
-/* Prints one line a record, the latest first, at most TUTTI_FLIGHT_SHOWN. */
+/* Prints one line for each record, the latest first, at most TUTTI_FLIGHT_SHOWN. */
 void tutti_flight_print(const tutti_flight *f, tutti_strbuf *out);
 
 #endif

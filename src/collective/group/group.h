@@ -185,7 +185,7 @@ tutti_status tutti_region_create(tutti_group *group, const char *name, size_t ow
 enum { TUTTI_REGION_HANDLE = 64 };
 typedef struct {
     void *device;     /* the device, which the functions below get as first argument */
-    const char *name; /* "cuda", for failures */
+    const char *name; /* name of the device for failures, such as "cuda" */
     tutti_status (*make)(void *device, size_t nbytes, void **at, tutti_failure *err);
     /* Writes a handle by which other processes open the memory that `make` gave. */
     tutti_status (*show)(void *device, const void *at, char handle[TUTTI_REGION_HANDLE], tutti_failure *err);

@@ -5,7 +5,7 @@
 #include "group_impl.h"
 
 static const int64_t GRACE_NS = 3000000000; /* nanoseconds that the star over rank 0 gets to report why a connection of
-                                             * the wire broke, because it mostly knows the cause */
+                                             * the wire broke, because rank 0 mostly knows the cause */
 
 bool tutti_group_does_without(const tutti_group *g, int rank)
 {

@@ -355,8 +355,8 @@ typedef enum {
     TUTTI_MESH_DEATH, /* id = the rank that died */
     TUTTI_MESH_GOODBYE,
     TUTTI_MESH_DUMP,     /* the receiver shall make a report; words = why */
-    TUTTI_MESH_WAITING,  /* between hosts: `rank` has waited for seconds. A rank that sends no such message is the one
-                          * that the others wait for */
+    TUTTI_MESH_WAITING,  /* between hosts: `rank` has been waiting for some seconds. A rank that sends no such message
+                          * is the one that the others wait for */
     TUTTI_MESH_PROGRESS, /* between hosts: progress in the long phase of `rank`; words = "done total" */
     TUTTI_MESH_PULSE,    /* between hosts, while any rank is in a long phase: `rank` runs */
 } tutti_mesh_kind;
@@ -375,7 +375,8 @@ bool tutti_mesh_send(int socket, const tutti_mesh_message *m, int fd);
 int tutti_mesh_receive(int socket, tutti_mesh_message *m, int *fd);
 /* Tells all ranks: near peers over the mesh, far ones over the star. Any thread. */
 void tutti_group_tell(tutti_group *g, const tutti_mesh_message *m);
-/* Handles a message that came from peer `from`, which sent it itself or (from = 0) passed it on; takes over fd. */
+/* Handles a message that came from peer `from`, which sent it itself or (from = 0) passed it on; fd then belongs to
+ * this function. */
 void tutti_group_handle(tutti_group *g, int from, const tutti_mesh_message *m, int fd);
 /* Records that peer `rank` went without a goodbye. */
 void tutti_group_record_death(tutti_group *g, int rank);

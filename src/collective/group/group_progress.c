@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group_progress.c: the thread that lets a wire move bytes while its owner computes.
  *
- * Only groups whose wire needs it have one. Either this thread or the owner *drives*: it advances wire and exchanges,
- * and sleeps on the wire's descriptor, the doorbell and (`asleep` on the board) the near peers' signals. The owner
- * drives while it waits for an exchange; otherwise the thread does. The thread sleeps unless something is in flight:
- * with no exchange active only the wire's descriptor wakes it, because peers may be ahead and put into this rank's
- * memory.
+ * Only groups whose wire needs such a thread have one. Either this thread or the owner *drives*: it advances wire and
+ * exchanges, and sleeps on the wire's descriptor, the doorbell and (`asleep` on the board) the near peers' signals. The
+ * owner drives while it waits for an exchange; otherwise the thread does. The thread sleeps unless something is in
+ * flight: with no exchange active only the wire's descriptor wakes it, because peers may be ahead and put into this
+ * rank's memory.
  *
  * Waking a thread, or setting a timer, costs more than a short wait, because on a virtual machine both go through the
  * hypervisor. So while the owner waits again and again the thread stays *aside*: it naps, and begins to drive when the

@@ -330,9 +330,7 @@ void tutti_group_sleep(tutti_group *g, struct pollfd *extra, int nextra, double 
     tutti_group_show_pulse(g);
     if (timeout_s > 0 && !g->failed) look_around(g);
     if (timeout_s > LOOK_S && g->nlong) timeout_s = LOOK_S; /* wakes up to look at the progress of long phases */
-    if (timeout_s > 0 && g->failed)
-        timeout_s = 0; /* after a failure it only handles messages that have
-                        * come */
+    if (timeout_s > 0 && g->failed) timeout_s = 0; /* after a failure this call only handles messages that have come */
     bool stay = timeout_s > 0;
     if (stay && own) atomic_store(&own->asleep, g->only ? TUTTI_ASLEEP_FOR + (uint32_t)g->only - 1 : TUTTI_ASLEEP);
     if (stay && recheck && recheck(arg)) stay = false;

@@ -35,7 +35,8 @@ static blob *blob_at(void *all, size_t stride, int rank)
     return (blob *)(void *)((char *)all + stride * (size_t)rank);
 }
 
-/* Gathers the blobs of all ranks, `*stride` apart; free(). Fails if the status of some rank is not 0. */
+/* Gathers the blobs of all ranks into *all, `*stride` bytes apart; the caller gives *all to free(). Fails if the status
+ * of some rank is not 0. */
 static tutti_status gather(tutti_group *g, const char *what, const told *t, void **all, size_t *stride,
                            tutti_failure *err)
 {

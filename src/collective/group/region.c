@@ -32,8 +32,8 @@ typedef struct tutti_thread_memory {
 
 struct tutti_region {
     int nranks;
-    bool enrolled;               /* the caller owns the memory */
-    bool own_pages;              /* tutti_pages_take allocated it */
+    bool enrolled;               /* true if the caller owns the memory */
+    bool own_pages;              /* true if tutti_pages_take allocated the memory */
     tutti_region_source source;  /* where the memory comes from; name NULL: it is the host's memory */
     int rank;                    /* if the memory comes from a source: the rank whose part this process made */
     tutti_thread_boards *boards; /* boards of ranks that are threads; else NULL */
@@ -50,7 +50,7 @@ struct tutti_region {
     } part[];
 };
 
-/* The notice of each rank about its memory. */
+/* What each rank tells the others about its memory. */
 typedef struct {
     uint64_t bytes, memory; /* bytes of the memory; between threads also an address: of the memory and, once create has
                              * succeeded, of the thread_memory */
@@ -168,7 +168,8 @@ static tutti_status exchange_notices(tutti_group *g, const char *what, const reg
 
 /* --- the file of a host's ranks --- */
 
-/* Sets the beginning of each near rank's part in the file: parts of a huge page or more begin at one. */
+/* Sets the beginning of each near rank's part in the file: parts that are at least as long as a huge page begin at the
+ * start of one. */
 static size_t lay_out(tutti_region *region, const tutti_group *g, const region_notice *all, size_t *at)
 {
     size_t end = 0;

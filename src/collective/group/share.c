@@ -20,7 +20,7 @@ struct tutti_shared_bytes {
     size_t nbytes;
 };
 
-/* The notice of each rank; only a maker has made bytes. */
+/* What each rank tells the others of its host; only a maker has made bytes. */
 typedef struct {
     uint64_t nbytes;
     uint32_t status;

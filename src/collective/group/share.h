@@ -29,7 +29,7 @@ typedef struct {
     void *arg;
 } tutti_shared_wish;
 /* Collective. Each set (tutti_group_maker_among) has the bytes once. Its maker fills them, and the pages lie in memory
- * that the maker's binding allows. They last until destroy. */
+ * that the maker's binding allows. The bytes last until tutti_shared_bytes_destroy. */
 tutti_status tutti_shared_bytes_create(tutti_group *group, const int32_t *set_of, const tutti_shared_wish *wish,
                                        tutti_shared_bytes **out, tutti_failure *err);
 const void *tutti_shared_bytes_at(const tutti_shared_bytes *b);

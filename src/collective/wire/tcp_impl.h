@@ -91,7 +91,8 @@ typedef struct {
     uint64_t netns;
     char boot_id[40];
     uint32_t checksum;     /* true if the rank wants checksums; one side is enough */
-    uint32_t nconnections; /* number of connections that the rank asks for; 0: a rule decides */
+    uint32_t nconnections; /* number of connections that the rank asks for; 0: the number of networks decides
+                            * (tcp_wire.c) */
     uint32_t port, naddresses;
     tcp_address addresses[TUTTI_TCP_MOST_ADDRESSES];
 } tcp_card;
@@ -107,7 +108,7 @@ typedef enum { TUTTI_TCP_ZEROCOPY_AUTO, TUTTI_TCP_ZEROCOPY_OFF, TUTTI_TCP_ZEROCO
 
 typedef struct {
     const char *interfaces; /* interfaces to use; NULL: any */
-    int64_t nconnections;   /* connections between two ranks; 0: a rule decides (tcp_wire.c) */
+    int64_t nconnections;   /* connections between two ranks; 0: the number of networks decides (tcp_wire.c) */
     bool checksum;
     int zerocopy;
     const char *congestion; /* name of the algorithm of congestion control; NULL: a rule decides */
@@ -133,7 +134,7 @@ typedef struct {
     tcp_hello hello;
 } tcp_caller;
 
-/* A put: the parcels that are not sent yet, or that the kernel still reads. */
+/* A put under way: counts its parcels that are not sent yet, or that the kernel still reads. */
 typedef struct {
     tutti_put base; /* must stay the first member, because pointers to it are cast to pointers to the whole struct */
     int64_t nparcels;
@@ -252,7 +253,7 @@ tutti_status tutti_tcp_listen(tcp_wire *w, tutti_failure *err);
 void tutti_tcp_stop_listening(tcp_wire *w);
 void tutti_tcp_accept(tcp_wire *w);
 void tutti_tcp_hear(tcp_wire *w, tcp_caller *caller);
-/* Drops callers that have sent nothing for seconds. */
+/* Drops callers that have sent nothing for some seconds. */
 void tutti_tcp_drop_silent_callers(tcp_wire *w, int64_t now_ns);
 /* Expects nconnections connections to `rank`, none of them up yet. */
 void tutti_tcp_expect(tcp_wire *w, int rank, int nconnections);

@@ -12,7 +12,7 @@
 
 #include "tcp_impl.h"
 
-/* MOST_HELD: bytes of a put that are held back until its word comes; a card cuts up to so many into packets by
+/* MOST_HELD: bytes of a put that are held back until its word comes; a card cuts up to this number into packets by
  * itself */
 enum { MOST_PARTS = 32, MOST_HELD = 1 << 16 };
 

@@ -166,7 +166,7 @@ void tutti_tcp_adopt(tcp_connection *c, int fd)
 }
 
 /* Returns the number of connections to a peer: as many as a rank asks for, otherwise one for each network. On one
- * network one carries as much as several (bench/hosts/NOTES.md). */
+ * network one connection carries as much as several (bench/hosts/NOTES.md). */
 static int count_connections(const tcp_wire *w, const tcp_peer *p)
 {
     const uint32_t own = w->card.nconnections, theirs = p->card->nconnections, more = own > theirs ? own : theirs;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ucx_devices.c: interfaces as UCX names them: for TCP by the interface's own name, for verbs by the card behind it and
- * its port. */
+/* ucx_devices.c: finds UCX's names of interfaces: for TCP the interface's own name, for verbs the card behind the
+ * interface and its port. */
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>

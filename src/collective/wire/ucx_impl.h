@@ -54,7 +54,7 @@ typedef enum {
     TUTTI_UCX_REFUSAL, /* answers a read of memory that is not enrolled */
 } ucx_kind;
 
-/* Head of every message: wire format. */
+/* Head of every message, as it travels. */
 typedef struct {
     uint64_t address; /* of a put, word or read: an address in the receiver's memory */
     uint64_t number;  /* of a put: its number; of a word or read: number of the last put before it */
@@ -64,7 +64,7 @@ typedef struct {
     uint32_t kind;
 } ucx_head;
 
-/* The facts that peers need to connect: wire format. */
+/* The facts that peers need to connect, as they travel. */
 typedef struct {
     uint64_t host;   /* equal for ranks of one kernel, one network namespace and one TUTTI_HOST_ID */
     uint64_t shares; /* 1 if UCX can copy between processes on this host, else 0 */

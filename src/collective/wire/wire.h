@@ -35,10 +35,10 @@ typedef struct tutti_wire_memory tutti_wire_memory;
 /* A put or a read under way (a flight); give it back with tutti_put_release. A wire's own struct for a flight begins
  * with this one. */
 typedef struct {
-    bool over;      /* for a put: the source may be reused; for a read: the bytes have arrived. Stays false if the
-                     * connection to the peer broke */
-    bool flying;    /* the wire still holds the flight; a read that is neither flying nor over was refused: there is no
-                     * such memory */
+    bool over;      /* true once the flight has ended: the source of a put may be reused, or the bytes of a read have
+                     * arrived. Stays false if the connection to the peer broke */
+    bool flying;    /* true while the wire still holds the flight; a read that is neither flying nor over was refused:
+                     * there is no such memory */
     bool abandoned; /* true if the flight was released while under way; the wire frees it */
 } tutti_put;
 
@@ -66,9 +66,9 @@ typedef struct {
     /* Enrols memory that peers may put into and read, until it is forgotten. */
     tutti_status (*enrol)(tutti_wire *w, void *base, size_t nbytes, tutti_wire_memory **out, tutti_failure *err);
     void (*forget)(tutti_wire_memory *m);
-    /* Puts into enrolled memory of `rank` at `address` (as that rank sees it); NULL = it is over already. direct: the
-     * bytes must be received in place, even if that takes a round trip before they go. Otherwise they go at once, and
-     * the target may copy them to their place. */
+    /* Puts into enrolled memory of `rank` at `address` (as that rank sees it); NULL = the put is over already. direct:
+     * the bytes must be received in place, even if that takes a round trip before they go. Otherwise they go at once,
+     * and the target may copy them to their place. */
     tutti_put *(*put)(tutti_wire *w, int rank, uint64_t address, const void *from, size_t nbytes, bool direct);
     /* Returns true if a put to `rank` would leave at once instead of waiting behind others on this rank; also if a put
      * would not wait because the peer broke or left. progress returns true when this becomes true. A caller of it wants
