@@ -14,7 +14,7 @@ enum { TUTTI_ADDRESS_HOST = 256, TUTTI_ADDRESS_MOST_LISTENERS = 8 };
 typedef struct {
     char host[TUTTI_ADDRESS_HOST]; /* without brackets: for getaddrinfo */
     int port;                      /* port after the address; 0: none */
-    bool is_number;                /* an address in numbers, not a name */
+    bool is_number;                /* true for an address in numbers, false for a name */
 } tutti_address;
 
 /* Reads an address. TUTTI_ERR_USAGE for a text that can never be one: a URL, 256.1.1.1, fe80::1 without its

@@ -73,7 +73,7 @@ tutti_status tutti_launcher_pmix_version(char out[TUTTI_LAUNCHER_PMIX], tutti_fa
     struct tutti_pmix p;
     const tutti_status st = load_library(&p, err);
     snprintf(out, TUTTI_LAUNCHER_PMIX, "%s", st ? "" : p.lib.PMIx_Get_version());
-    size_t n = strcspn(out, "(,\n"); /* of "OpenPMIx 4.2.2 (PMIx Standard: 4.1, ...)" keeps what precedes the bracket */
+    size_t n = strcspn(out, "(,\n"); /* keeps "OpenPMIx 4.2.2" of "OpenPMIx 4.2.2 (PMIx Standard: 4.1, ...)" */
     while (n > 0 && out[n - 1] == ' ') n--;
     out[n] = '\0';
     return st;

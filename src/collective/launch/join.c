@@ -41,7 +41,7 @@ bool tutti_join_is_late(tutti_joining *j)
     return now >= j->until;
 }
 
-/* A notice whose time is over was told, or nobody wants it. */
+/* A notice whose time has passed needs no waking up: it was given, or the config has no function for notices. */
 int tutti_join_slice_ms(const tutti_joining *j)
 {
     const double now = tutti_clock_s();

@@ -21,9 +21,9 @@ static const double TELL_S = 2;
 
 /* One connection that rank 0 has accepted. */
 typedef struct {
-    int fd; /* -1: the caller has gone, and its place is free */
+    int fd; /* socket of the caller; -1: the caller has gone, and its place is free */
     tutti_frame frame;
-    bool whole; /* the caller's whole hello has come, and the caller is a member */
+    bool whole; /* true once the caller's whole hello has come, and the caller is a member */
 } caller;
 
 typedef struct {

@@ -93,7 +93,7 @@ static void add_environment(const tutti_launcher *l, int rank, int child, change
     if (!getenv("OMP_WAIT_POLICY"))
         add(c, "OMP_WAIT_POLICY=passive"); /* idle threads must not spin against other ranks */
     add(c, "TORCHELASTIC_USE_AGENT_STORE");
-    /* ranks of two launchers: two hosts */
+    /* ranks of different launchers count as ranks of different hosts */
     if (l->options->decide) add(c, "TUTTI_HOST_ID=%d.%s", (int)getpid(), l->cookie);
     if (child >= 0) {
         add(c, "TUTTI_LINK_FD=%d", child);

@@ -18,12 +18,12 @@
 /* The state of the ranks of this host, where several hosts decide together about a run. */
 typedef struct {
     uint32_t epoch; /* the epoch of the group in which the ranks are; 0 = no rank was started yet */
-    bool plays;     /* each running rank has done its first step of the epoch */
-    bool broken;    /* a rank was lost, or ranks here blame one */
-    bool left;      /* no rank is in the epoch any more: each has ended, or waits for the next epoch */
-    bool done;      /* rank 0 of the group was here and has ended well: the run is over */
-    bool idle;      /* no rank runs here */
-    bool bears;     /* rank 0 is here, and goes on without ranks that are lost (tutti_launch_tell_borne) */
+    bool plays;     /* true if each running rank has done its first step of the epoch */
+    bool broken;    /* true if a rank was lost, or ranks here blame one */
+    bool left;      /* true if no rank is in the epoch any more: each has ended, or waits for the next epoch */
+    bool done;      /* true if rank 0 of the group was here and has ended well: the run is over */
+    bool idle;      /* true if no rank runs here */
+    bool bears;     /* true if rank 0 is here, and goes on without ranks that are lost (tutti_launch_tell_borne) */
     int lost;       /* broken: the number in the group of the lost rank; -1 = unknown */
     int code;       /* exit code of a rank that has failed by itself, which ends the run; 0 = none has */
 } tutti_launch_facts;
@@ -65,7 +65,7 @@ typedef struct {
     int max_restarts;
     /* seconds that a rank may take to leave an epoch that is over, before it is killed and replaced; 0 = 60 */
     double deadline_s;
-    /* gets a line of text about each loss; NULL = no function does */
+    /* called with a line of text about each loss; NULL = not called */
     void (*tell)(void *arg, const char *words);
     void *tell_arg;
     /* Where several hosts run the ranks together (../agents/agents.h): called at least ten times a second. `decide`

@@ -266,7 +266,7 @@ bool tutti_epochs_hold(tutti_launcher *l, int signal)
         return true;
     }
     if (!e->link || e->given_up || (e->epoch == 1 && !e->broken) || signal == SIGQUIT) return false;
-    /* ranks that save have been asked once, and hear no more */
+    /* ranks that save have got one signal already, so this one is held */
     if (!e->broken && !e->saving && tutti_epochs_all_play(l)) return false;
     e->held = e->held ? e->held : signal;
     return true;

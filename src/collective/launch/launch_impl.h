@@ -15,30 +15,30 @@
 typedef struct {
     int order;   /* 1 = this rank failed first; 0 = it did not fail */
     bool borne;  /* true if the rank failed and the other ranks went on without it */
-    bool killed; /* the launcher killed the rank */
+    bool killed; /* true if the launcher killed the rank */
 } tutti_rank_end;
 
 /* How far a rank has come in the current epoch. */
 typedef enum { TUTTI_RANK_JOINS, TUTTI_RANK_JOINED, TUTTI_RANK_PLAYS, TUTTI_RANK_OVER } tutti_rank_phase;
 
-/* The epochs of a run whose lost ranks are replaced. Without replacements all is 0. */
+/* The epochs of a run whose lost ranks are replaced. Without replacements all fields are 0. */
 typedef struct {
     int left;                /* number of replacements that may still be made; 0 = none */
     uint32_t epoch;          /* number of the current epoch */
     tutti_rank_phase *phase; /* phase of each rank */
     int *link;               /* the launcher's end of each rank's link; -1 = none */
     int samples, copies;     /* descriptors of memory files that all ranks inherit */
-    bool broken;             /* a rank was lost: the epoch ends */
-    bool given_up;           /* no further epoch follows */
+    bool broken;             /* true once a rank was lost: then the epoch ends */
+    bool given_up;           /* true if no further epoch follows */
     int lost;                /* the rank that was lost, -1 = not known yet */
     int64_t lost_ns;         /* when that rank was lost (tutti_clock_ns) */
     double blamed_at;        /* when a running rank was first blamed; 0 = none is */
     int held;                /* a signal that ranks get when all have done a step of the epoch; 0 = none */
-    /* only if options->decide is set: */
-    bool saving;    /* ranks were asked to save and end */
-    bool finishing; /* rank 0 has finished the run */
+    /* the fields below are used only if options->decide is set: */
+    bool saving;    /* true once ranks were asked to save and end */
+    bool finishing; /* true once rank 0 has finished the run */
     int own_code;   /* exit code of the first rank that has failed by itself; 0 = none has */
-    bool told_end;  /* the order END has come */
+    bool told_end;  /* true once the order END has come */
     int told_code;  /* exit code of the order END */
 } tutti_launch_epochs;
 

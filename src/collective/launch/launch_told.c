@@ -61,7 +61,7 @@ static void take_place(tutti_launcher *l, const tutti_launch_order *o)
     e->lost = o->lost;
     e->lost_ns = o->lost_ns;
     e->broken = e->saving = false;
-    tutti_launch_hear_zero(l); /* what rank 0 of the epoch before has said */
+    tutti_launch_hear_zero(l); /* reads what rank 0 of the epoch before has said */
     l->bears = false;
     e->blamed_at = 0;
     for (int r = 0; r < l->nranks; r++) l->ends[r] = (tutti_rank_end){0};
@@ -70,7 +70,7 @@ static void take_place(tutti_launcher *l, const tutti_launch_order *o)
 static bool follow_next(tutti_launcher *l, const tutti_launch_order *o, tutti_failure *err)
 {
     if (o->epoch <= l->epochs.epoch) return true;
-    if (!is_same_place(l, o) && l->nrunning) { /* the order comes again when they have ended */
+    if (!is_same_place(l, o) && l->nrunning) { /* the running ranks are ended first; the order comes again after that */
         l->epochs.broken = true;
         tutti_launch_kill_all(l);
         return true;

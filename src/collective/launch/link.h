@@ -39,7 +39,8 @@ int tutti_link_receive(int fd, tutti_link_message *m, int *passed);
 
 /* ---- the rank's side ---- */
 
-/* Returns the descriptor of this rank's link; -1: no launcher started this rank, or it does not replace ranks. */
+/* Returns the descriptor of this rank's link; -1: no launcher started this rank, or that launcher does not replace
+ * ranks. */
 int tutti_link_of_environment(void);
 /* Reads TUTTI_KEEP_FDS: descriptors of two memory files that outlive this process. *samples: for the samples of the
  * data sets; *copies: for copies of the run's state. Both -1 if there are none. */

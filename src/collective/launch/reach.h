@@ -9,7 +9,8 @@ enum { TUTTI_REACH_TEXT = 1024 };
 /* Lists "10.0.0.7,fd00::7": addresses of interfaces that are up, without loopback and link-local ones; "127.0.0.1" if
  * none. */
 void tutti_reach_own(char list[TUTTI_REACH_TEXT]);
-/* Writes to `out` the first address of the list that answers on the port. Tries all at once, for at most timeout_s. */
+/* Writes to `out` the first address of the list that answers on the port. Tries all addresses at once, for at most
+ * timeout_s. */
 bool tutti_reach_first(const char *list, int port, double timeout_s, char out[64]);
 typedef enum {
     TUTTI_REACH_LOOPBACK, /* 127.0.0.1 */

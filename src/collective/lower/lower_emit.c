@@ -18,8 +18,8 @@ static void emit_buffers(const tutti_lowering *l, tutti_part_builder *b)
     }
 }
 
-/* Returns the slice at the other end of a message. If the peer does not fit, the schedule is from elsewhere, and the
- * checker refuses it. */
+/* Returns the slice at the other end of a message. If the part does not know that slice, no compiler made the schedule;
+ * the slice that is returned then names no buffer, so the checker refuses it. */
 static tutti_slice far_slice(const tutti_lowering *l, int32_t step)
 {
     const tutti_slice *far = tutti_part_far(l->in, step);
@@ -89,7 +89,7 @@ void tutti_lower_emit(tutti_lowering *l, tutti_part_builder *b)
     for (int32_t i = 0; i < l->npieces; i++) emit(l, b, &l->pieces[i], 0);
 }
 
-/* Adds the deps of step i. A dep becomes the last of the lowered steps of d, which end before end[d]. */
+/* Adds the deps of step i. A dep on step d becomes a dep on the last of d's lowered steps, number end[d] - 1. */
 static void emit_deps(const tutti_lowering *l, tutti_part_builder *b, int32_t i, const int32_t *end)
 {
     const tutti_step *s = &l->in->steps[i];

@@ -34,7 +34,7 @@ typedef struct {
                      * with */
     int32_t level;  /* the level of the piece: 4 * stage + class */
     int8_t part;    /* when the piece runs: 0 before, 1 at, 2 after the anchor's move */
-    bool ack;       /* the message has an acknowledgement, on channel 2c + 1 */
+    bool ack;       /* true if the message, on channel c, has an acknowledgement, which travels on channel 2c + 1 */
     uint32_t when;
 } tutti_piece;
 
@@ -45,11 +45,11 @@ typedef struct {
     int32_t nranks;
     bool careful;         /* true: each piece must stay at its step's place, so only messages without an acknowledgement
                            * may be fused */
-    int32_t *partner;     /* for each step, -1 = none. Of a recv: the reduce that reads the far slice; of a send: the
-                           * step that writes it */
+    int32_t *partner;     /* partner of each step, -1 = none. Partner of a recv: the reduce that reads the far slice; of
+                           * a send: the step that writes the far slice */
     int32_t *first_fused; /* for each step: first send whose far slice the step writes, -1 = none */
     int32_t *next_fused;  /* for each send: next send with the same partner */
-    int32_t *recv_of;     /* for each buffer that fusion removed: the recv, else -1 */
+    int32_t *recv_of;     /* for each buffer: the recv that used it, if fusion removed the buffer; else -1 */
     tutti_piece *pieces;
     int32_t npieces, pieces_capacity;
 } tutti_lowering;
@@ -83,7 +83,9 @@ static inline bool tutti_lowers_with_ack(const tutti_lowering *l, const tutti_st
 void tutti_lower_fuse(tutti_lowering *l); /* sets partner, first_fused, ... (lower_fuse.c) */
 /* finds the pieces and their levels (lower_pieces.c); false = no single sequence will do */
 bool tutti_lower_pieces(tutti_lowering *l);
-void tutti_lower_emit(tutti_lowering *l, tutti_part_builder *b);       /* writes one sequence (lower_emit.c) */
-void tutti_lower_emit_apart(tutti_lowering *l, tutti_part_builder *b); /* writes the sequences of the two-sided part */
+void tutti_lower_emit(tutti_lowering *l, tutti_part_builder *b);       /* writes the part as one sequence
+                                                                        * (lower_emit.c) */
+void tutti_lower_emit_apart(tutti_lowering *l, tutti_part_builder *b); /* writes the part with the sequences of the
+                                                                        * two-sided part */
 
 #endif

@@ -37,7 +37,8 @@ typedef struct {
                        * NULL */
     bool *races; /* set to true if two accesses race, or a read comes before what should be written for it; to false if
                   * the check ends otherwise; may be NULL */
-    const tutti_headway *headway; /* called now and then while the check runs, without counts; NULL = none */
+    const tutti_headway *headway; /* called now and then while the check runs, without counts of progress; NULL =
+                                   * none */
 } tutti_part_source;
 
 tutti_part_source tutti_part_source_of(const tutti_schedule *s);

@@ -12,7 +12,7 @@
 
 enum {
     TUTTI_TEXT_MAX_RANKS = 4096,
-    TUTTI_TEXT_MAX_STEPS = 4 << 20, /* steps of all ranks together */
+    TUTTI_TEXT_MAX_STEPS = 4 << 20, /* most steps of all ranks together */
     TUTTI_TEXT_MAX_NUMBER = 1 << 20 /* largest number of a channel, stage, denominator or leaf */
 };
 
@@ -20,7 +20,7 @@ enum {
 typedef struct {
     const char *file, *at, *end; /* file: its name; at: the next character; end: the end of the line */
     int line;
-    const char *word; /* current token, not terminated */
+    const char *word; /* current token, without a '\0' behind it */
     size_t length;    /* letters of the current token; 0 = the line has ended */
     tutti_failure *err;
 } tutti_lexer;
@@ -33,7 +33,7 @@ tutti_status tutti_lex_expect(tutti_lexer *x, const char *word);
 /* Fails with "file: line 7: ... , not 'token'". */
 tutti_status tutti_lex_fail(const tutti_lexer *x, const char *wanted);
 tutti_status tutti_lex_number(tutti_lexer *x, const char *what, int32_t lo, int32_t hi, int32_t *out);
-/* Reads a token out of a list; *out is its index. */
+/* Reads a token that is one of the n words; *out is its index. */
 tutti_status tutti_lex_choice(tutti_lexer *x, const char *what, const char *const *words, int n, int *out);
 /* Reads "3/8" (first, of; count is 1) or "3+2/8" (first, count, of). */
 tutti_status tutti_lex_fraction(tutti_lexer *x, const char *text, size_t length, tutti_slice *out);
