@@ -30,7 +30,7 @@ static void release(tutti_checker *c)
 typedef struct {
     bool full;    /* true if clocks have an entry for every thread */
     int64_t cell; /* before the run: the cell whose accesses are kept, -1 = none; after the run: the cell of the race */
-    bool again;   /* the run failed because a clock did not cover a thread */
+    bool again;   /* the run failed because a clock did not cover a thread, so the check runs again with full clocks */
     bool misreads; /* the run failed because a read found nothing that was written for it */
 } attempt;
 

@@ -192,7 +192,7 @@ typedef struct {
     int32_t storage, from, to;
 } cell_range;
 
-/* Lets rank r's caller write cells `w` before (mark 0) or after (mark 1) its invocation e. The cells then hold
+/* Lets rank r's caller write the cells `w` before its invocation e (mark 0) or after it (mark 1). The cells then hold
  * `value`. */
 static bool owner_writes(tutti_checker *c, int32_t r, int32_t e, int mark, cell_range w, uint32_t value)
 {

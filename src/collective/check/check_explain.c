@@ -59,7 +59,8 @@ void tutti_explain_step(tutti_checker *c, int32_t rank, int32_t step, char *out,
     copy_out(&sb, out, size);
 }
 
-/* Writes "chunk 3 of 64" if one end's denominator is a multiple of the other's, else fractions of the vector. */
+/* Writes where in the vector the cell `at` of the grid lies: "chunk 3 of 64" if the denominator of one end is a
+ * multiple of the other's, else as fractions of the vector. */
 static int add_place(const tutti_checker *c, int64_t at, char *out, size_t size)
 {
     const int64_t first = c->grid.first[at], of = c->grid.of[at], end = c->grid.first[at + 1],
@@ -149,8 +150,8 @@ static int32_t thread_of_step(const tutti_checker *c, int32_t r, int32_t index)
     return -1;
 }
 
-/* Returns the thread of rank r that has the other end of `channel` next, else any blocked thread, or -1 if the rank has
- * ended. */
+/* Returns the thread of rank r that is the next to send or receive at the other end of `channel`, else any blocked
+ * thread, or -1 if the rank has ended. */
 static int32_t other_end(const tutti_checker *c, int32_t r, int32_t channel, const char **note)
 {
     const tutti_check_rank *rank = &c->ranks[r];

@@ -245,8 +245,8 @@ typedef struct {
 typedef struct {
     uint32_t value;
     int32_t writer,
-        wclock; /* writer: a thread, nthreads + a mark, or nthreads + nmarks + a channel (a put; wclock is then the
-                 * ordinal of its signal) */
+        wclock; /* writer: a thread; or nthreads + a mark; or, for a put, nthreads + nmarks + a channel. wclock: the
+                 * writer's clock; for a put the ordinal of its signal */
     int32_t reader, rclock; /* last read of the cell. reader: its thread, -1 for none, or -2 - i for a list of reads
                              * that begins at i; rclock: the thread's clock */
     int32_t storage;        /* the storage through which the cell was written */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_load.c: compiles parts for the replay. In the compiled form cells replace fractions of the vector, storages
- *replace buffers, and indices of channels replace peers.
+ * replace buffers, and indices of channels replace peers.
  *
  * Parts are generated twice: first for the slices and buffers of all ranks, then for the steps, whose slices may lie on
  * other ranks. Only the compiled form is kept, with 32 bytes for each step and 4 for each slice, because a ring of
@@ -159,7 +159,7 @@ int32_t tutti_check_channel(tutti_checker *c, int32_t src, int32_t dst, int32_t 
     return c->channel_table[at] = c->nchannels++;
 }
 
-/* Finds the storage of a slice; checks buffer number and window, which may be another rank's. */
+/* Finds the storage of a slice. Checks the number of the buffer, which may be another rank's, and its window. */
 static tutti_status find_storage(tutti_checker *c, const tutti_slice *s, int32_t *storage)
 {
     const tutti_check_rank *rank = &c->ranks[s->rank];

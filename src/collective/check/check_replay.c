@@ -2,9 +2,9 @@
 /* check_replay.c: plays all sequences of all ranks until each has done its invocations or none can go on.
  *
  * A thread runs until it is blocked: on a step of its own rank, on the other end of a channel, or on a signal. A send
- * waits for its receive (capacity 0): a schedule that does not deadlock so does not with buffers either. But the sender
- * counts as knowing nothing of the receiver after that, as if the send were buffered. So the proof holds for any
- * capacity. */
+ * waits for its receive (capacity 0): a schedule without deadlock at capacity 0 has none with buffers either. But after
+ * the send the sender counts as knowing nothing of the receiver, as if the send were buffered. So the proof holds for
+ * any capacity. */
 #include "check_impl.h"
 
 void tutti_check_wake(tutti_checker *c, int32_t thread)

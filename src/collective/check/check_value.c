@@ -3,8 +3,8 @@
  * same number.
  *
  * A sum sorts its two operands, so a + b and b + a are one node: floating-point addition commutes bit for bit, but does
- * not associate. Exactly-once is proved exactly, by walking the tree. The walk ends at the first leaf that it meets
- * twice, so it never costs more than the number of leaves, however often the expression shares nodes. */
+ * not associate. A walk of the tree proves that each leaf occurs exactly once. The walk ends at the first leaf that it
+ * meets twice, so it never costs more than the number of leaves, however often the expression shares nodes. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,11 +6,12 @@
  * its GPU. In the schedule, a block is a sequence, a connection (src, dst, chan) a channel, a chunk a slice. Steps that
  * do several things at once (rrc, rrs, rcs, rrcs) become several. Chunks keep their place in the vector as they travel.
  * If a piece of scratch holds different chunks one after the other, the schedule has a buffer for each;
- * tutti_msccl_check proves the program with those in one memory, as it will run.
+ * tutti_msccl_check proves the program with all of these buffers in one memory, as the program will run.
  *
  * Every program that the format's readers accept becomes a schedule, right or wrong; the proof says which. Where the
- * tools of MSCCL differ from its interpreter, the interpreter's meaning counts (remarks names the places). Facts: the
- * sources of microsoft/msccl (src/graph/topo.cc, msccl_interpreter.h) and microsoft/msccl-tools (ir.py).
+ * tools of MSCCL differ from its interpreter, the interpreter's meaning counts (tutti_msccl_remarks names the places).
+ * The facts are from the sources of microsoft/msccl (src/graph/topo.cc, msccl_interpreter.h) and microsoft/msccl-tools
+ * (ir.py).
  *
  * Threads: owner. */
 #ifndef TUTTI_COLLECTIVE_INTERCHANGE_MSCCL_H
@@ -39,7 +40,7 @@ tutti_status tutti_msccl_allow(tutti_msccl *m, const char *what, tutti_failure *
  * names GPU, block and step. Then checks that every step for which others wait has hasdep="1": otherwise readers
  * hang. */
 tutti_status tutti_msccl_check(const tutti_msccl *m, int32_t capacity, tutti_check_report *report, tutti_failure *err);
-/* Returns the number of messages that its connections hold: 8 for the protocol LL, else 2. */
+/* Returns the number of messages that a connection of the program holds: 8 for the protocol LL, else 2. */
 int32_t tutti_msccl_room(const tutti_msccl *m);
 int32_t tutti_msccl_holds(bool low_latency); /* returns the number of messages that a connection holds: for the protocol
                                               * LL if low_latency, else for Simple */

@@ -3,8 +3,8 @@
  *
  * Each end of a channel is a thread block; local steps go to the block of the message before them in their sequence.
  * Steps of a block keep an order in which the schedule can be played. A step of another block that must come first
- * becomes the dep of a step; several of them become a chain of nops. Sums are made by `re`: a chain in the output
- * itself, a tree in scratch of its own. */
+ * becomes the dep of a step; several of them become a chain of nops. Sums are made by steps of type `re` (reduce): a
+ * chain in the output itself, a tree in scratch of its own. */
 #include <stdlib.h>
 
 #include "../../base/divisor.h"

@@ -85,7 +85,7 @@ static void say_slice(writer *w, int32_t room, int32_t first, int32_t count)
     say(w, "/%d]", w->m->of);
 }
 
-/* Writes a run of chunks [i, end) of the step at a place. */
+/* Writes the step's chunks [i, end), a run of neighbours, as a slice of the memory at the place `at`. */
 static void say_run(writer *w, const msccl_step *s, msccl_place at, int32_t i, int32_t end)
 {
     int32_t room = w->text ? msccl_room_of(&w->rooms[w->gpu], msccl_at(at, i), s->position[i]) : 0;

@@ -20,7 +20,8 @@ typedef struct {
     bool half;              /* the receive of the step at `at` is done */
     bool offers;            /* true while the block has begun a send that is not over */
     int32_t ngiven, ntaken; /* numbers of messages that this block has sent, and received */
-    int32_t stage, after;   /* stage: that of the last step; after: the lowest stage that the next message may have */
+    int32_t stage, after;   /* stage: the stage of the block's last step; after: the lowest stage that the next message
+                             * may have */
 } player;
 
 typedef struct {

@@ -16,7 +16,7 @@
 
 typedef struct {
     bool wrong;
-    bool complete;  /* all interleavings were tried */
+    bool complete;  /* true if all interleavings were tried */
     int64_t ntries; /* number of interleavings (random) or of different states (all) */
     uint64_t seed;  /* seed of the wrong interleaving */
     char text[300]; /* message about what went wrong */

@@ -42,7 +42,7 @@ static void push(state_stack *stack, const tutti_state *state)
     stack->blocks[stack->n++] = memcpy(copy, state->block, state->nbytes);
 }
 
-/* Plays all actions that commute with everything. */
+/* Plays all actions that commute with every action of other actors. */
 static void settle(tutti_run *run)
 {
     for (bool again = true; again && !run->wrong;) {

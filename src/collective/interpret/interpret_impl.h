@@ -41,7 +41,7 @@ typedef struct {
     tutti_message_line *lines;
     int64_t **place; /* for each rank and buffer: first word in memory; bank b starts b * n later */
     int64_t nwords;
-    uint8_t *shared;  /* for each word of bank 0: more than one actor uses it, and one of them writes */
+    uint8_t *shared;  /* for each word of bank 0: 1 if more than one actor uses it, and one of them writes */
     int64_t n, chunk; /* n: elements of the vector; chunk: elements that one action reads or writes (1, or n = whole
                        * slices) */
     int32_t max_inputs;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* light_tree.c: lightest arborescences and spanning trees, on the few nodes that machines have.
  *
- * Chu and Liu, Edmonds: every node takes its lightest arc in. A circle among these arcs becomes one node; an arc into
- * it costs its length minus that of the arc that it would replace. The solution of the smaller graph breaks each circle
- * at one node. */
+ * Chu and Liu, Edmonds: every node takes its lightest incoming arc. A circle among these arcs becomes one node; an arc
+ * into it costs its length minus that of the arc that it would replace. The solution of the smaller graph breaks each
+ * circle at one node. */
 #include <math.h>
 #include <stdlib.h>
 

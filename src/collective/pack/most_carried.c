@@ -15,8 +15,8 @@ double tutti_most_carried(const tutti_tree_loads *l, const bool *use, double *x)
         for (int32_t i = 0; i < l->ntrees; i++)
             row[i] = use[i] ? (double)l->load[(size_t)i * (size_t)l->nlinks + (size_t)a] : 0;
     }
-    (void)tutti_lp_solve(&lp, x, &most); /* bounded, because every tree uses a link; an unfinished solution is still a
-                                          * packing */
+    (void)tutti_lp_solve(&lp, x, &most); /* the program is bounded, because every tree uses a link; an unfinished
+                                          * solution is still a packing */
     tutti_lp_release(&lp);
     return most;
 }

@@ -3,9 +3,9 @@
  *
  * Spanning trees of rate a/b fit if and only if b c(dP) >= a (|P| - 1) for every partition P of the nodes, where c(dP)
  * is the capacity between P's classes. With g(S) = b c(dS) - 2a for a set S, twice the slack of P is the sum of g over
- * its classes, plus 2a. The least such sum is the maximum of y(V) under y(S) <= g(S) for all S; a greedy finds it with
- * one cut for each node (Dilworth's truncation; Cunningham 1985; Barahona 1992). A violated partition gives the next,
- * smaller rate (Dinkelbach), until none is violated. */
+ * its classes, plus 2a. The least such sum is the maximum of y(V) under y(S) <= g(S) for all S; a greedy algorithm
+ * finds it with one cut for each node (Dilworth's truncation; Cunningham 1985; Barahona 1992). A violated partition
+ * gives the next, smaller rate (Dinkelbach), until none is violated. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,8 +20,8 @@ static int64_t both(const tutti_network *g, int32_t u, int32_t v)
     return a < b ? a : b;
 }
 
-/* One step of the greedy above: returns the minimum of g(S) - y(S without v) over the sets S that contain v and are
- * within {0..v}; side: the minimal set. Nodes above v are one node with the sink. */
+/* One step of the greedy algorithm above: returns the minimum of g(S) - y(S without v) over the sets S that contain v
+ * and are within {0..v}; side: the minimal set. Nodes above v are one node with the sink. */
 static int64_t least_over_sets(const int64_t *c, int32_t n, int32_t v, const int64_t *y, tutti_ratio rate, bool *side)
 {
     tutti_maxflow *f = tutti_maxflow_create(v + 2);
@@ -60,7 +60,7 @@ static void least_partition(const int64_t *c, int32_t n, tutti_ratio rate, int32
     free(y), free(side), free(joined);
 }
 
-/* Computes the capacity between P's classes / (|P| - 1); the denominator is 0 if P has one class. */
+/* Sets *cut to the capacity between the classes of the partition `part`, and *classes to the number of classes. */
 static void value_of(const int64_t *c, int32_t n, const int32_t *part, int64_t *cut, int64_t *classes)
 {
     *cut = *classes = 0;

@@ -103,8 +103,8 @@ static void grow(forest *f)
         while (f->trees[tree].nreached < f->w.nranks) {
             int64_t many;
             int32_t way = next_way(f, tree, &many);
-            assert(way >= 0 && many > 0); /* by the theorem some route is allowed, because the trees' demands could be
-                                           * met so far */
+            assert(way >= 0 && many > 0); /* by the theorem above (Edmonds 1973) some route is allowed, because the
+                                           * trees' demands could be met so far */
             if (many < f->trees[tree].many) divide(f, tree, f->trees[tree].many - many);
             growing *t = &f->trees[tree];
             tutti_packing_way *e = &f->w.ways[way];
@@ -113,8 +113,8 @@ static void grow(forest *f)
         }
 }
 
-/* Sets the rate of the trees of each root, in units of the network's greatest common unit, and which ranks are
- * roots. */
+/* Sets the rate of the trees of each root, in units of the greatest number that divides all capacities, and which ranks
+ * are roots. */
 static tutti_ratio demands(const tutti_network *g, const tutti_packing *made, int64_t *demand)
 {
     bool all = made->use != TUTTI_PACKING_BROADCAST;

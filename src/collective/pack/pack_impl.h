@@ -50,11 +50,12 @@ typedef struct {
 /* Returns the greatest rate that the trees with use[i] carry together; x: their weights, few of which are not 0. */
 double tutti_most_carried(const tutti_tree_loads *l, const bool *use, double *x);
 
-/* Makes an exact packing of rate made->bound for an allreduce without switches; fills unit and trees. Refused if the
- * links of the whole machine are more than some thousand units at the bound's denominator. */
+/* Makes an exact packing of rate made->bound for an allreduce without switches; fills unit and trees. Refused if all
+ * links together have more than 600 units, of the size of the greatest common divisor / the bound's denominator. */
 tutti_status tutti_packing_union(const tutti_network *g, tutti_packing *made, tutti_failure *err);
 
-/* Packs exactly if there are few enough unit links for that, else by weights; then chooses fewer trees, greedily. */
+/* Packs exactly if the links have few enough units for that (tutti_packing_union), else by weights; then chooses fewer
+ * trees, greedily. */
 tutti_status tutti_packing_of_links(const tutti_network *g, tutti_packing_use use, int32_t root, double loss,
                                     tutti_packing *out, tutti_failure *err);
 /* Adds trees over several servers to a packing that has none; its use and root are set. server_of: a number for each

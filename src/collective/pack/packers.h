@@ -16,8 +16,8 @@
 #include "packing.h"
 #include "tutti/topology.h"
 
-/* Returns the bound of a connected network. root: of a broadcast. Allreduce with switches: half the all-gather's bound,
- * since trees of both phases share the links; the true bound may be higher. */
+/* Returns the bound of a connected network. root: the root of a broadcast. Allreduce with switches: half the
+ * all-gather's bound, since trees of both phases share the links; the true bound may be higher. */
 tutti_ratio tutti_packing_bound(const tutti_network *g, tutti_packing_use use, int32_t root);
 /* Returns the minimum, over all partitions P of the nodes (switches included), of (capacity between P's classes) / (|P|
  * - 1). A link counts with its weaker direction. part (may be NULL) gets the number of each node's class in a partition
@@ -35,7 +35,7 @@ enum { TUTTI_FEWEST_CANDIDATES = 64 };
 typedef struct {
     double loss;        /* fraction of the rate that may be lost, e.g. 0.05 */
     double limit_s;     /* time limit of the solver */
-    const char *solver; /* name of a program, e.g. "cbc"; NULL = the greedy choice */
+    const char *solver; /* name of the solver's program, e.g. "cbc"; NULL = the greedy choice */
 } tutti_fewest_options;
 typedef struct {
     bool solved;   /* true if the solver chose, false if our greedy choice did */

@@ -26,7 +26,7 @@ typedef enum {
     TUTTI_PACKING_ALL_GATHER,
     TUTTI_NPACKING_USES
 } tutti_packing_use;
-const char *tutti_packing_use_name(tutti_packing_use use); /* "broadcast", "allreduce", "all-gather" */
+const char *tutti_packing_use_name(tutti_packing_use use); /* returns "broadcast", "allreduce" or "all-gather" */
 
 enum { TUTTI_PACKING_MAX_NODES = 4096 }; /* most nodes of a network that is made from a topology or read from text */
 
@@ -77,7 +77,7 @@ double tutti_packing_rate(const tutti_packing *p);
 double tutti_packing_gap(const tutti_packing *p);    /* returns 1 - rate / bound; exactly 0 if they are equal */
 int32_t tutti_packing_depth(const tutti_packing *p); /* returns the number of edges on the longest path from a root
                                                       * down */
-/* Computes the weight on each arc of the network. False: an edge uses a hop that is no arc. */
+/* Computes the weight on each arc of the network. False: an edge passes between two nodes that no arc joins. */
 bool tutti_packing_loads(const tutti_packing *p, const tutti_network *g, int64_t *load);
 
 /* Checks a packing: every tree spans from its root, every hop is an arc, no arc is overloaded, the roots are right for

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packing_check.c: checks a packing from nothing but its trees and the network. */
+/* packing_check.c: checks a packing by its trees and the network alone. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* simplex.c: the primal simplex method on a dense tableau (Dantzig 1947). The column with the largest gain enters;
- * after many steps without gain the first one with any does (Bland 1977), which cannot cycle. */
+ * after many steps without progress the first column with any gain enters (Bland 1977), which cannot cycle. */
 #include "simplex.h"
 
 #include <math.h>

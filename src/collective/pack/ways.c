@@ -88,8 +88,8 @@ static int32_t at_node(const splitting *s, int32_t node, bool in, int32_t *list,
     return n;
 }
 
-/* Joins every pair (in, out) that does not turn back. The pair's rate is c(in) c(out) / (sum of other outgoing
- * capacities), rounded down. Does nothing if that would break the demands. */
+/* Joins every pair of routes (in, out), except one that would lead back to its beginning. The pair's rate is c(in)
+ * c(out) / (sum of other outgoing capacities), rounded down. Does nothing if that would break the demands. */
 
 static void join_shares(splitting *s, const int32_t *ins, int32_t nins, const int32_t *outs, int32_t nouts, int64_t sum)
 {

@@ -39,7 +39,7 @@ typedef struct {
     tutti_strbuf left_out; /* one line for each case left out; may be empty (text NULL) */
 } tutti_verify_matrix;
 
-/* Makes the matrix. ranks: NULL = 1 to 33, 48, 64, 96, 127, 128, 255, 256, 1000, 1024. Costs part 0 of every
+/* Makes the matrix. ranks: NULL = 1 to 33, 48, 64, 96, 127, 128, 255, 256, 1000, 1024. Cost: makes part 0 of every
  * schedule. */
 void tutti_verify_create(const int32_t *ranks, int nranks, tutti_verify_matrix *out);
 void tutti_verify_release(tutti_verify_matrix *m);
