@@ -53,11 +53,10 @@ typedef struct {
     double exchange_s;  /* seconds of all exchanges of a step, one after the other */
     double exposed_s;   /* the part of exchange_s that compute does not hide */
     double samples_per_s;
-    double speedup;    /* samples_per_s / samples_per_s of 1 rank that loses no time */
-    double efficiency; /* speedup / number of ranks */
-    int64_t
-        exchanged_bytes; /* bytes of the packed parameters as they travel: the mean of the vector that is summed and of
-                          * the one that comes back */
+    double speedup;          /* samples_per_s / samples_per_s of 1 rank that loses no time */
+    double efficiency;       /* speedup / number of ranks */
+    int64_t exchanged_bytes; /* bytes of the packed parameters as they travel: the mean of two vectors, the one that is
+                              * summed and the one that comes back */
     int nexchanges;
     double visits;   /* visits of a worker in a step, where workers visit a centre; else 0 */
     int groups;      /* number of groups, where groups of ranks share layers; else 0 */

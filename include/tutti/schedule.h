@@ -112,7 +112,7 @@ typedef struct {
     char name[16]; /* name in the text form, such as "in", "in1", "out", "s3" */
     tutti_buffer_role role;
     int32_t ordinal;    /* number among the buffers of the same role: with canonical sums a rank has one `in` for each
-                         * root of its trees; in all-to-all it has one `out` for each rank */
+                         * subtree of the sum that it brings; in all-to-all it has one `out` for each rank */
     int32_t banks;      /* number of copies (banks) of the buffer, which invocations use in turn; only scratch may have
                          * more than one */
     tutti_slice window; /* the part of the index space for which the buffer has memory (count = of: all of it) */

@@ -209,7 +209,7 @@ typedef struct {
 
 typedef struct {
     int npairs;
-    tutti_svm_pair_result *pair; /* [npairs] results, in the order of rho */
+    tutti_svm_pair_result *pair; /* npairs results, one for each pair of classes, in the order of rho */
 } tutti_svm_summary;
 void tutti_svm_summary_release(tutti_svm_summary *summary);
 

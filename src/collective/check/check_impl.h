@@ -33,7 +33,8 @@ typedef struct {
 typedef struct {
     tutti_grid_row *rows;
     int32_t nrows, last; /* last: index of the row that was found last, where the next search begins */
-    int64_t work;        /* sum of the rows' `of`, with an upper limit: a measure of the work to close the grid */
+    int64_t work;        /* sum of the rows' `of`, which has an upper limit, because the work to close the grid grows
+                          * with it */
     int32_t ncells;
     int32_t *first, *of; /* boundary i is the fraction first[i] / of[i] of the vector; ncells + 1 boundaries,
                           * ascending */
@@ -138,7 +139,7 @@ typedef struct {
     tutti_base *base;
     int32_t thread, own, depth;
     int32_t via, via_own, age;
-    bool released; /* other threads may know of this epoch already, so the next event needs a new epoch */
+    bool released; /* true if other threads may know of this epoch already, so the next event needs a new epoch */
 } tutti_clock;
 void tutti_clocks_init(tutti_clocks *c, const tutti_clock_layout *layouts, int32_t nranks, int64_t max_events);
 void tutti_clocks_release(tutti_clocks *c);

@@ -3,7 +3,7 @@
  * sums, messages.
  *
  * Every part lists its buffers in the same order, so that a compiler knows the numbers of its peers' buffers: in (one
- * for each root), out, scratch. Threads: frozen. */
+ * for each root, see algorithms.h), out, scratch. Threads: frozen. */
 #ifndef TUTTI_COMPILE_IMPL_H
 #define TUTTI_COMPILE_IMPL_H
 

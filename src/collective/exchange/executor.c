@@ -303,8 +303,8 @@ static tutti_status take(tutti_exchange *x, const tutti_exchange_request *q, tut
     return st ? st : take_vector(x, h, &q->binding, err);
 }
 
-/* Makes the memory of all exchanges as one region, because each region costs rounds and, between 300 ranks, 90,000
- * mappings. */
+/* Makes the memory of all exchanges as one region, because each region costs rounds of messages and, between 300 ranks,
+ * 90,000 mappings. */
 static tutti_status share_memory(tutti_group *g, tutti_exchange **x, int n, size_t nbytes, tutti_failure *err)
 {
     tutti_region *region;

@@ -12,7 +12,7 @@
 enum {
     BOUNCE = 1 << 19,
     LEAST_BOUNCE = 1 << 12
-}; /* bytes of all operands of a piece that is copied, so that the piece stays in a second-level cache */
+}; /* most bytes of all operands of a piece that is copied; the piece then stays in a second-level cache */
 
 tutti_aim *tutti_plain_aim_of(const tutti_exchange *x, int32_t member)
 {

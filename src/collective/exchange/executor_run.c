@@ -65,7 +65,7 @@ static void move_block(const tutti_exchange *x, const tutti_op *op, int64_t from
     x->device->reduce(x->device, &how, &of, n);
 }
 
-/* Returns false if peers' memory cannot be reached. */
+/* Moves n elements of the step from element `from` on. Returns false if peers' memory cannot be reached. */
 static bool move(tutti_exchange *x, const tutti_op *op, int64_t from, int64_t n)
 {
     if (op->npeers && x->group->peer_memory == TUTTI_PEERS_COPIED) return tutti_peer_move(x, op, from, n);

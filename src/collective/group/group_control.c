@@ -26,7 +26,7 @@ typedef struct {
 
 typedef struct {
     uint32_t status;
-    char *bytes; /* answer of rank 0; free() */
+    char *bytes; /* answer of rank 0, which the caller gives to free() */
     size_t nbytes;
 } control_reply;
 

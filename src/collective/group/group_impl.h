@@ -117,7 +117,7 @@ typedef struct {
     bool closed;         /* near peer: the mesh socket has ended; far peer: the control socket has ended */
     atomic_bool gone;    /* true if the peer died and the group continues; any thread may read it */
     bool listed;         /* the peer is gone, and the answer of the last control call has announced that to all ranks */
-    char *last_words;    /* words about the peer's end, if it is gone; free() */
+    char *last_words;    /* words about the peer's end, if the peer is gone; on the heap */
     tutti_board *board;  /* board of the peer; NULL for a far peer */
     tutti_frame partial; /* the frame that is being read from `control` */
     tutti_frame arrived; /* the frame of a call that this rank has not made yet; body NULL = none */

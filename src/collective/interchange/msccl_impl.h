@@ -62,8 +62,8 @@ typedef struct {
 } msccl_block;
 
 typedef struct {
-    int32_t chunks[3]; /* chunks of input, output and scratch that the program declares */
-    int32_t size[3];   /* chunks of input, output and scratch that the GPU's steps use */
+    int32_t chunks[3]; /* numbers of chunks of input, output and scratch that the program declares */
+    int32_t size[3];   /* numbers of chunks of input, output and scratch that the GPU's steps use */
     msccl_block *blocks;
     int32_t nblocks, capacity;
 } msccl_gpu;

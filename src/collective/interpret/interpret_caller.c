@@ -123,7 +123,8 @@ tutti_act tutti_run_scribble(tutti_run *run, int32_t actor)
         rank->judged = e;
         return TUTTI_ACT_DONE;
     }
-    /* one chunk for each action, counted through all outputs; the last action reports FREE */
+    /* each action handles one chunk; `skip` is the number of chunks before it, of all outputs. The last action reports
+     * FREE */
     int64_t skip = (int64_t)(*micro)++ - (e > 0), left = 0;
     for (int32_t ordinal = 0;; ordinal++) {
         int64_t lo = 0, hi = 0;
@@ -133,7 +134,7 @@ tutti_act tutti_run_scribble(tutti_run *run, int32_t actor)
         for (int64_t i = from; skip >= 0 && i < from + w->chunk && i < hi; i++)
             if (!is_input(w, r, i)) out[i].sum = out[i].tree = tutti_world_mix((uint64_t)(i + e * 1000) ^ w->salt);
         skip -= (hi - lo + w->chunk - 1) / w->chunk;
-        left = -1 - skip; /* number of chunks of this and all earlier outputs that are left for later actions */
+        left = -1 - skip; /* number of chunks up to the end of this output that are left for later actions */
     }
     if (left > 0) return TUTTI_ACT_DONE;
     rank->is_free = e + 1;
@@ -148,7 +149,8 @@ tutti_act tutti_run_feed(tutti_run *run, int32_t actor)
     tutti_rank_state *rank = &run->state.ranks[r];
     if (e > w->ninvocations) return TUTTI_ACT_OVER;
     if (rank->completed < e || (w->head->in_place && rank->judged < e)) return TUTTI_ACT_BLOCKED;
-    /* one chunk for each action, counted through all inputs; the last action reports READY */
+    /* each action handles one chunk; `skip` is the number of chunks before it, of all inputs. The last action reports
+     * READY */
     int64_t skip = run->state.actors[actor].micro++, left = 0;
     for (int32_t ordinal = 0;; ordinal++) {
         int64_t lo, hi;
@@ -160,7 +162,7 @@ tutti_act tutti_run_feed(tutti_run *run, int32_t actor)
         for (int64_t i = from; skip >= 0 && i < from + w->chunk && i < hi; i++)
             words[i] = tutti_world_leaf(w, r, ordinal, e, i);
         skip -= chunks;
-        left = -1 - skip; /* number of chunks of this and all earlier inputs that are left for later actions */
+        left = -1 - skip; /* number of chunks up to the end of this input that are left for later actions */
     }
     if (left > 0) return TUTTI_ACT_DONE;
     rank->ready = e + 1;

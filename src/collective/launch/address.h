@@ -12,7 +12,7 @@
 enum { TUTTI_ADDRESS_HOST = 256, TUTTI_ADDRESS_MOST_LISTENERS = 8 };
 
 typedef struct {
-    char host[TUTTI_ADDRESS_HOST]; /* without brackets: for getaddrinfo */
+    char host[TUTTI_ADDRESS_HOST]; /* the host without brackets, as getaddrinfo wants it */
     int port;                      /* port after the address; 0: none */
     bool is_number;                /* true for an address in numbers, false for a name */
 } tutti_address;

@@ -59,7 +59,7 @@ typedef struct {
 typedef struct {
     tutti_hello hello;
     tutti_hello_cores cores;
-    char fingerprint[]; /* text in the rest of the frame */
+    char fingerprint[]; /* the rank's fingerprint (join.h), which is the rest of the frame */
 } tutti_join_body;
 
 void tutti_join_begin_wait(tutti_joining *j, double tell_after_s);

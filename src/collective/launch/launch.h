@@ -86,8 +86,10 @@ typedef struct {
      * (128 + n for signal n); 0 = all ranks ended with 0. A rank that ended with 4 because it lost a peer is the cause
      * only if no rank ended otherwise. */
     int exit_code;
-    char *words; /* one line for each rank that failed, first failure first; "" when none; free() */
-    char *lost;  /* the same as `words`, for ranks that rank 0 no longer needed; NULL when none; free() */
+    char *words; /* one line for each rank that failed, first failure first; "" when there is none; the caller gives it
+                  * to free() */
+    char *lost;  /* the same as `words`, for ranks that rank 0 no longer needed; NULL when there is none; the caller
+                  * gives it to free() */
 } tutti_launch_result;
 
 /* Starts the ranks and returns when none is left. argv: arguments of the ranks, NULL at the end. SIGTERM, SIGINT,

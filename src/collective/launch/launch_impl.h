@@ -57,7 +57,7 @@ typedef struct {
     char cookie[33];
     tutti_process_watch watch;
     int interrupts;
-    unsigned sent;  /* a bit for each signal that was passed on */
+    unsigned sent;  /* one bit for each signal that was passed on to the ranks */
     double kill_at; /* time at which running ranks are killed; 0 = none is set */
     int64_t kills;  /* what tutti_memory_kills returned before the first rank was started */
     tutti_launch_epochs epochs;

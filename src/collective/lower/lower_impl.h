@@ -33,7 +33,7 @@ typedef struct {
     int32_t anchor; /* the step at whose place in the sequence the piece is put: `step`, or the step that it is fused
                      * with */
     int32_t level;  /* the level of the piece: 4 * stage + class */
-    int8_t part;    /* when the piece runs: 0 before, 1 at, 2 after the anchor's move */
+    int8_t part;    /* when the piece runs: 0: before the move of the step `anchor`, 1: with it, 2: after it */
     bool ack;       /* true if the message, on channel c, has an acknowledgement, which travels on channel 2c + 1 */
     uint32_t when;
 } tutti_piece;

@@ -44,7 +44,7 @@ void tutti_ways_tree(const tutti_ways *w, const int32_t *chosen, int32_t root, i
 /* The load of each tree on each link for a unit of weight, and the capacities of the links. */
 typedef struct {
     int32_t ntrees, nlinks;
-    int64_t *load; /* ntrees x nlinks loads */
+    int64_t *load; /* load of each tree on each link: ntrees x nlinks numbers */
     double *room;
 } tutti_tree_loads;
 /* Returns the greatest rate that the trees with use[i] carry together; x: their weights, few of which are not 0. */

@@ -13,7 +13,7 @@ static const double TINY = 1e-9;
 
 typedef struct {
     int32_t nrows, width; /* width: number of columns with slack columns and the right-hand side */
-    double *cell;         /* (nrows + 1) x width; the last row is the goal */
+    double *cell;         /* the tableau, (nrows + 1) x width; its last row is the goal */
     int32_t *basis;       /* the column of each row's basic variable */
 } tableau;
 

@@ -66,9 +66,11 @@ bool tutti_simulate_closed_form(const char *algorithm, tutti_collective collecti
 typedef struct {
     double latency_s;    /* network: the larger of the farthest pair's latency and the rounds until one rank has heard
                           * from all (L1); host: one signal */
-    double bandwidth_s;  /* network: bytes that must leave parts of a partition (L3); host: bytes through the memory */
-    double compute_s;    /* network: additions (L7); host: every input read and every output written once */
-    double in_network_s; /* network: bytes that must cross a cut even if switches add (L2); else 0 */
+    double bandwidth_s;  /* network: time in which bytes leave the parts of a partition (L3); host: time of the bytes
+                          * through the memory */
+    double compute_s;    /* network: time of the additions (L7); host: time to read every input and write every output
+                          * once */
+    double in_network_s; /* network: time in which bytes cross a cut even if switches add (L2); else 0 */
     double best_s;       /* largest of the times above, without in_network_s */
     const char *best;    /* name of the largest: "latency", "bandwidth", "compute", "memory" */
 } tutti_bounds;

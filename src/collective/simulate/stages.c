@@ -6,8 +6,8 @@
  * The number of ranks that send to one host at a time is counted here. If the topology has an incast, ports into hosts
  * with several senders are slower in that stage.
  *
- * On a star, even flows of one size need no solution: all ranks' links carry equally many flows, so every share is
- * equal. */
+ * On a star, flows of one size that are spread evenly need no computing of shares: all ranks' links carry equally many
+ * flows, so all shares are equal. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

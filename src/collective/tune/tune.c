@@ -46,7 +46,7 @@ static tutti_status rate_fit(const tutti_tune_case *c, tutti_figure figure, cons
     tutti_topology other = *t;
     other.figure[figure] = 1e18;
     tutti_status st = simulate_case(c, &other, &without, err);
-    other.figure[figure] = 1e8; /* a rate so low that the other figures hardly change the time */
+    other.figure[figure] = 1e8; /* a low rate, at which the other figures hardly change the time */
     if (!st) st = simulate_case(c, &other, &slow, err);
     double share = figure == TUTTI_FIGURE_BANDWIDTH ? slow.local_s : slow.local_s - without.local_s;
     double rest = figure == TUTTI_FIGURE_BANDWIDTH ? without.latency_s : without.seconds;

@@ -50,7 +50,7 @@ tutti_status tutti_verify_prove(const tutti_verify_case *c, tutti_check_report *
  * them. */
 void tutti_verify_name(const tutti_verify_case *c, char out[200]);
 
-/* Returns the parsed topologies; *n of them. The caller's (free()). */
+/* Returns an array of *n parsed topologies, which the caller gives to free(). */
 tutti_topology *tutti_verify_topologies(int *n);
 
 #endif

@@ -8,7 +8,7 @@
 #include <netinet/tcp.h>
 #include <time.h>
 
-#include <linux/errqueue.h> /* needs struct timespec, so it comes behind <time.h> */
+#include <linux/errqueue.h> /* this header needs struct timespec, so it comes behind <time.h> */
 
 #include "tcp_impl.h"
 
@@ -30,7 +30,8 @@ ssize_t tutti_tcp_send_pinned(tcp_connection *c, tcp_parcel *p, const char *from
 {
     const uint32_t at = c->next_pin % TUTTI_TCP_MOST_PINNED;
     if (c->pinned[at] || c->pinning == TUTTI_TCP_PIN_NO)
-        return send(c->source.fd, from, nbytes, flags); /* no slot is free for this call, or pinning does not pay */
+        return send(c->source.fd, from, nbytes, flags); /* no slot is free for this call, or sending without a copy does
+                                                         * not pay */
     ssize_t n = send(c->source.fd, from, nbytes, flags | MSG_ZEROCOPY);
     /* net.core.optmem_max is exhausted */
     if (n < 0 && errno == ENOBUFS) return send(c->source.fd, from, nbytes, flags);

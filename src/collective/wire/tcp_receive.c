@@ -8,8 +8,7 @@
 
 enum {
     MOST_BYTES = 8 << 20
-}; /* most bytes received from a connection at a time, so that other connections get their
-                                * turn */
+}; /* most bytes received from a connection at a time, so that other connections get their turn */
 
 /* --- frames --- */
 
@@ -62,7 +61,7 @@ static ssize_t receive_some(tcp_connection *c, size_t *wanted)
     struct iovec parts[2] = {{c->to, c->left}, {&c->next_in, sizeof c->next_in}};
     struct msghdr m = {.msg_iov = parts, .msg_iovlen = 2};
     *wanted = c->left;
-    /* discards bytes without a place */
+    /* discards bytes for which there is no place */
     if (c->left && !c->to) return recv(c->source.fd, NULL, c->left, MSG_DONTWAIT | MSG_TRUNC);
     if (c->left) {
         *wanted += sizeof c->next_in;

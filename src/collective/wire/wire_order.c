@@ -50,7 +50,7 @@ void tutti_wire_order_land(tutti_wire_order *o, uint64_t number)
         if (o->early[i] == o->landed + 1) {
             o->landed++;
             o->early[i] = o->early[--o->nearly];
-            i = -1; /* begins again, because a number that fits now may be anywhere in the list */
+            i = -1; /* the search begins again, because the next number may be anywhere in the list */
         }
 }
 

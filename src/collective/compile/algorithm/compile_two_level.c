@@ -62,8 +62,8 @@ static int32_t rank_in(const levels *l, int32_t group, int32_t i)
     return group * l->k + i;
 }
 
-/* Return the group t further on from this rank's group, and the number t further on from this rank's number in its
- * group; both wrap around. */
+/* Return the group that comes t groups after this rank's group, and the number that comes t numbers after this rank's
+ * number in its group; both wrap around. */
 static int32_t group_at(const levels *l, int32_t t)
 {
     return (l->group + t + l->ngroups) % l->ngroups;

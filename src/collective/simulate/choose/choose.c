@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* choose.c: the chooser of algorithms: compiles, lowers, simulates and compares. */
+/* choose.c: the chooser of algorithms: compiles, lowers and simulates schedules, and compares their times. */
 #include "choose.h"
 
 #include <stdio.h>

@@ -26,7 +26,7 @@ static bool has_too_many(const tutti_contender *c)
     return at_a_time > MOST_AT_A_TIME;
 }
 
-/* Fills one candidate for all sizes. */
+/* Fills candidate `at` of the choice for each size, all from one line (flows.h). */
 static void take_line(const tutti_contender *from, int at, const int64_t *n, int nsizes, const tutti_topology *t,
                       tutti_choice *out)
 {

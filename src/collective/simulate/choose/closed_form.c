@@ -48,7 +48,7 @@ static bool cost_direct(tutti_collective c, int32_t p, const int32_t *param, cos
     case TUTTI_GATHER: *out = gather; return true;
     case TUTTI_ALL_TO_ALL:
         *out = (cost){1, most_of(p) / p, 1.0 / p / p, p - 1};
-        return true; /* `added` counts a rank's copy of its own block */
+        return true; /* `added` counts the copy of a rank's own block as an addition */
     case TUTTI_BARRIER: *out = (cost){1, 0, 0, p - 1}; return true;
     default: return false;
     }
@@ -65,7 +65,7 @@ static bool cost_parameter_servers(tutti_collective c, int32_t p, const int32_t 
 static bool cost_one_shot(tutti_collective c, int32_t p, const int32_t *param, cost *out)
 {
     (void)param;
-    *out = (cost){1, p - 1, p, p - 1}; /* added: p - 1 additions, and the copy into scratch */
+    *out = (cost){1, p - 1, p, p - 1}; /* `added`: p - 1 additions, and the copy into scratch counts as one more */
     return c == TUTTI_ALLREDUCE;
 }
 
@@ -196,7 +196,7 @@ static int32_t runs_of(int32_t count, int32_t cut)
  * run is one message, or two if it wraps around after rank p - 1. */
 static cost bruck_blocks(int32_t p)
 {
-    cost out = {0, 0, 1.0 / p / p, 0}; /* `added` counts the copy of the own block */
+    cost out = {0, 0, 1.0 / p / p, 0}; /* `added` counts the copy of a rank's own block as an addition */
     for (int32_t step = 1; step < p; step *= 2) {
         out.nsteps++;
         for (int32_t h = 0; h + step < p; h += 2 * step) {
