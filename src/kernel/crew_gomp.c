@@ -17,11 +17,10 @@ extern void omp_set_num_threads(int nthreads), omp_set_dynamic(int may_give_fewe
 
 enum {
     LEAST_STACK = 256 << 10
-}; /* least bytes of a thread's stack: with 160 KiB a signal ended training, with 192
-                                   * not */
+}; /* least bytes of a thread's stack: training survives a signal with 192 KiB, but not with 160 KiB */
 
-/* libgomp guarantees that parts begin after the call and end before it returns. The counter shows this order to
- * ThreadSanitizer, which does not see into libgomp. */
+/* libgomp guarantees that the team's work begins after the call and ends before the call returns. The counter makes
+ * this order visible to ThreadSanitizer, which cannot see into libgomp. */
 typedef struct {
     int64_t n;
     tutti_crew_job *job;
@@ -29,8 +28,8 @@ typedef struct {
     atomic_int done;
 } work;
 
-/* Runs body on a team of threads. Threads of OpenMP that start here take no signals: oneDNN computes on them, too,
- * where a handler must not run (onednn_pass.c). */
+/* Runs body on a team of threads. OpenMP's threads that start here have all signals blocked, because oneDNN computes on
+ * them too, and a signal handler must not run during its products (onednn_pass.c). */
 static void parallel(void (*body)(void *), void *data, int nthreads)
 {
     sigset_t before;
@@ -85,8 +84,8 @@ static void *wait_for_end(void *arg)
     return NULL;
 }
 
-/* Returns how many of n more threads the system can start at a time; *problem is the errno of the first that it
- * refuses, or 0. libgomp itself would end the process. */
+/* Returns how many of n more threads the system can run at the same time. *problem is the errno of the first refusal,
+ * or 0. libgomp itself would end the process at a refusal. */
 static int count_threads(int n, int *problem)
 {
     trial t = {.threads = malloc((size_t)n * sizeof(pthread_t))};
@@ -94,7 +93,7 @@ static int count_threads(int n, int *problem)
     *problem = 0;
     if (!t.threads || sem_init(&t.end, 0, 0) != 0) {
         free(t.threads);
-        return n; /* the trial itself failed, so assume all n */
+        return n; /* the trial itself failed, so it says nothing: assume all n */
     }
     while (made < n && !(*problem = pthread_create(&t.threads[made], NULL, wait_for_end, &t))) made++;
     for (int i = 0; i < made; i++) sem_post(&t.end);
@@ -117,7 +116,7 @@ static void look_at_team(void *data)
     size_t stack = 0, least;
     if (omp_get_thread_num() == 0) atomic_store(&t->nthreads, omp_get_num_threads());
     if (omp_get_thread_num() == 0) return;
-    tutti_signals_hold(&before); /* never restored: threads that the program started earlier must hold signals too */
+    tutti_signals_hold(&before); /* signals stay blocked on this thread, even if the program started it before */
     if (pthread_getattr_np(pthread_self(), &attr) != 0) return;
     pthread_attr_getstacksize(&attr, &stack);
     pthread_attr_destroy(&attr);

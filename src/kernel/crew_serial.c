@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* crew_serial.c: runs kernels on the calling thread alone, in a build without libgomp. CMake takes this file or
- * crew_gomp.c. */
+/* crew_serial.c: runs kernels on the calling thread alone, in a build without libgomp. CMake compiles either this file
+ * or crew_gomp.c. */
 #include "crew.h"
 
 void tutti_crew_run(int nthreads, int64_t n, tutti_crew_job *job, void *arg)

@@ -2,39 +2,42 @@
 /* candidate.h: candidates, the rows that can compute an op's passes (candidates.c), and the chooser, which takes a
  * candidate for each pass (chooser.c).
  *
- * A candidate is a kernel row with facts that are needed before a kernel is made: the row's op, passes and precisions,
- * whether the row fits shapes and orders, and how many seconds it takes. For each pass the chooser takes the candidate
- * that the request names, if it fits, else the one that takes the fewest seconds. In 16 bits, candidates that read 16
- * bits come before those that half_adapter.c has to widen for. If different rows are best for different passes,
- * joined_adapter.c holds a kernel of each. If a kernel cannot be made after all, the next best is taken.
+ * A candidate is a kernel row (tutti_kernel_row) with facts that are needed before a kernel is made: the row's op,
+ * passes and precisions, whether the row fits shapes and memory orders, and how many seconds it takes. For each pass
+ * the chooser takes the candidate that the request names, if it fits. Otherwise it takes the candidate with the fewest
+ * seconds. If activations have 16 bits, candidates that read them directly come before candidates for which
+ * half_adapter.c converts them to f32. If different rows are best for different passes, joined_adapter.c holds a kernel
+ * of each row. If a kernel cannot be made after all, the next best candidate is taken.
  *
- * If a tune file (tutti_tuned) has measured the pass, its seconds are used and only the measured candidates are
- * compared. Else seconds come from calibrated rules: what a candidate took on the processors that its file names, as a
- * function of shape, precision, threads and instruction set. A candidate without a rule for a shape is taken if the
- * request names it, if it was measured, or if nothing else fits. Nothing is ever timed to choose, so every rank, every
- * run and a resumed run choose alike.
+ * If a tune file (tutti_tuned) has measured seconds for the pass, these are used and only the measured candidates are
+ * compared. Otherwise seconds come from calibrated rules. A rule is a function of shape, precision, threads and
+ * instruction set. It was fitted to times of the candidate on the processors that its file names. A candidate without a
+ * rule for a shape is taken if the request names it, if it was measured, or if nothing else fits. The chooser never
+ * times a kernel, so every rank, every run and a resumed run choose alike.
  *
- * Canonical mode: all candidates for a pass add up in one order, `sums`, that of the first row of the table that fits,
- * and tune files are ignored. So the bits follow from the job, the instruction set and the number of threads.
+ * Canonical mode: for a pass, only candidates with one order of additions (`sums`) are compared. It is the order of the
+ * first candidate in the table that fits. Tune files are ignored. So the bits of a result depend only on the job, the
+ * instruction set and the number of threads.
  *
- * A new candidate is a kernel row in a file of its own, two functions and a line in candidates.c. Threads: tables are
- * shared. */
+ * A new candidate is a kernel row in a file of its own, two functions and a line in candidates.c. Threads: any may read
+ * the tables. */
 #ifndef TUTTI_CANDIDATE_H
 #define TUTTI_CANDIDATE_H
 
 #include "../../tensor/isa.h"
 #include "../kernel_impl.h"
 
-/* The order in which elements are added up. In canonical mode, rows of one class may replace each other. */
+/* The order in which a row adds up the terms of a sum. In canonical mode, a row may replace another row only if both
+ * have the same order. */
 typedef enum {
     TUTTI_SUMS_LIBRARY,  /* the order of the library (oneDNN), and of rows that give the same sums */
-    TUTTI_SUMS_BLOCKED,  /* products of our own: over k from first to last, in blocks */
+    TUTTI_SUMS_BLOCKED,  /* the order of tutti's own matrix products: k from first to last, in blocks */
     TUTTI_SUMS_WINOGRAD, /* sums of Winograd's transforms (winograd.h) */
-    TUTTI_SUMS_SPARSE,   /* terms that are zero are left out */
+    TUTTI_SUMS_SPARSE,   /* the order of a row that leaves out zero terms */
     TUTTI_SUMS_PLAIN,    /* sums in the order of the op's reference row */
 } tutti_sums;
 
-/* How a row uses several threads. A row that takes a single one fits no request of more. */
+/* How a row uses several threads. A row that uses one thread does not fit a request for several threads. */
 typedef enum {
     TUTTI_THREADS_ALIKE, /* threads share the work; the bits do not depend on the number of threads */
     TUTTI_THREADS_SPLIT, /* threads share the work; the number of threads decides how sums are split */
@@ -52,20 +55,21 @@ enum {
     TUTTI_IN_ANY = TUTTI_IN_F32 | TUTTI_IN_BF16 | TUTTI_IN_F16,
 };
 
-/* A candidate. Its functions see a kernel k that is filled in as for create (op, attrs, in, ninputs, params; a
- * row-major f32 output) and a request r whose op is the candidate's. A value lies in a memory order (memory_order.h);
- * r->order is the order that the output is to have. */
+/* A candidate. Its functions get a kernel k and a request r. In k, the same fields are filled in as for
+ * tutti_kernel_row.create: op, attrs, in, ninputs, params, and a row-major f32 output. r->op is the candidate's op, and
+ * r->order is the memory order (memory_order.h) that the output is to have. */
 typedef struct tutti_kernel_candidate {
     const char *name;    /* such as "onednn"; several candidates may share a name for other ops or precisions */
     const char *op;      /* NULL means every op */
-    unsigned passes;     /* bits TUTTI_DOES_... */
+    unsigned passes;     /* the passes that the row computes: bits TUTTI_DOES_... */
     unsigned precisions; /* bits TUTTI_IN_...: precisions of the output and of the elements that are multiplied */
     int device;          /* kind of the device in whose memory the row computes, a tutti_device_kind; 0 is the CPU */
     tutti_candidate_threads threads;
     tutti_isa isa; /* the least instruction set that the row's own loops need; a library asks the processor itself */
     tutti_sums sums;
-    /* True if other rows may compute the other passes: its passes keep nothing in `saved`, and after a merged ReLU its
-     * first backward pass masks dout. Must be true of a row that does not do all passes. */
+    /* True if other rows may compute the other passes: the row's passes keep nothing in `saved`, and if a ReLU is
+     * merged, the row's first backward pass masks dout. A row that does not compute all passes must have this
+     * property. */
     bool joins;
     /* returns true if the candidate fits the kernel and request; NULL means that it always fits */
     bool (*fits)(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass);
@@ -85,8 +89,8 @@ const tutti_kernel_candidate *tutti_candidate_find(const char *name, const char 
 
 /* --- measured seconds --- */
 
-/* The seconds that a candidate takes for a pass at a shape, with the threads and the processor that the file names.
- * Words hold no blanks. */
+/* The seconds that a candidate takes for a pass at a shape, on the processor and with the number of threads that the
+ * tune file names. The strings contain no blanks. */
 typedef struct {
     const char *op, *shape, *precision, *pass, *candidate; /* "dense", "64x800:units=500", "f32", "forward", "onednn" */
     double seconds;                                        /* seconds of a pass, above 0 */
@@ -94,10 +98,11 @@ typedef struct {
 
 /* The entries of a tune file for this processor and this number of threads. Borrowed, and never changed. */
 typedef struct tutti_tuned {
-    const tutti_tuned_entry *entries; /* ascending by op, shape, precision, pass, candidate (strcmp) */
+    const tutti_tuned_entry *entries; /* sorted by op, shape, precision, pass, candidate, in the order of strcmp */
     int n;
-    uint64_t hash;                      /* hash of the file's text */
-    const struct tutti_tune_file *file; /* the file, in which rules of candidates may read more; may be NULL */
+    uint64_t hash; /* hash of the file's text */
+    /* the tune file, from which a candidate's rule may read decision trees; may be NULL */
+    const struct tutti_tune_file *file;
 } tutti_tuned;
 
 /* Writes the word for a request: "64x20x12x12/nhwc:out_channels=50,kernel=5,stride=1,pad=0,groups=1,bias,relu/nhwc". It
@@ -111,8 +116,8 @@ void tutti_candidate_shape(const tutti_kernel *k, const tutti_kernel_request *r,
 /* Creates a kernel as tutti_kernel_create does, but chooses from this table. */
 tutti_status tutti_kernel_create_from(const tutti_candidate_table *table, const tutti_kernel_request *r,
                                       tutti_kernel *k, tutti_failure *err);
-/* Finds all candidates that fit a pass of the request without widening to f32, also those that the request does not
- * name. `tutti tune kernels` measures them. Writes at most `most` of them and returns their number. */
+/* Finds all candidates that fit a pass of the request without conversion to f32, including those that the request does
+ * not name. `tutti tune kernels` measures them. Writes at most `most` candidates and returns their number. */
 int tutti_candidates_that_fit(const tutti_candidate_table *table, const tutti_kernel_request *r, tutti_kernel_pass pass,
                               const tutti_kernel_candidate **out, int most);
 

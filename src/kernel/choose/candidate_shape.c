@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* candidate_shape.c: the text of a kernel's shape, by which tune files keep measured times. */
+/* candidate_shape.c: writes the text of a kernel's shape, under which a tune file keeps the kernel's measured times. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -14,8 +14,8 @@ static void add_input(tutti_strbuf *sb, const tutti_value *v, tutti_precision pr
     if (v->dtype != tutti_precision_dtype(precision)) tutti_strbuf_printf(sb, "/%s", tutti_dtype_name(v->dtype));
 }
 
-/* Adds the attribute if it is a whole number or a switch. Attributes of other types are left out: no loop depends on
- * them. */
+/* Adds the attribute if it is a whole number or a bool. Attributes of other types are left out, because no kernel's
+ * time depends on them. */
 static void add_attribute(tutti_strbuf *sb, const tutti_field *f, const void *attrs, const char **between)
 {
     const void *at = (const char *)attrs + f->offset;

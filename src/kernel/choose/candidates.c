@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* candidates.c: the table of candidates: the rows that can compute the ops, one line each (candidate.h), with rules for
- * their seconds.
+/* candidates.c: the table of candidates (candidate.h), one line for each row that can compute an op, and the rules that
+ * estimate their seconds.
  *
- * The rates in these rules were measured on one thread of an EPYC (Zen 4): for the reference on LeNet's layers, for
- * loops in lanes on values that do not fit the caches. */
+ * The rates in these rules were measured on one thread of an EPYC (Zen 4). The reference's rates come from LeNet's
+ * layers. The rate of the vector loops (lanes/) comes from values that are larger than the caches. */
 #include "candidate.h"
 
 #include <stdio.h>
@@ -32,7 +32,7 @@ double tutti_candidate_bytes(const tutti_kernel *k)
     return bytes;
 }
 
-/* True if no parameter lies in the order of another row, which plain loops cannot read. */
+/* True if all parameters are row-major. The reference's plain loops cannot read an order that another row chose. */
 static bool reference_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
 {
     (void)r, (void)pass;
@@ -53,20 +53,21 @@ static double lane_seconds(const tutti_kernel *k, const tutti_kernel_request *r,
     return tutti_candidate_bytes(k) / LANE_BYTES / (r->nthreads > 1 ? r->nthreads : 1);
 }
 
-/* True if the input has one of our orders. The row has no rule for its seconds, because they depend on the number of
- * zeros, which the shape does not show: only a job chooses it, or sparse_switch.h, which counts zeros. */
+/* True if the input has an order of memory_order.h. The row has no rule for its seconds, because they depend on the
+ * number of zeros, which the shape does not show. So the row is taken only if a job names it, or by sparse_switch.h,
+ * which counts zeros. */
 static bool sparse_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
 {
     (void)r, (void)pass;
     return tutti_order_of(&k->in[0]) != TUTTI_ORDER_NONE;
 }
 
-/* Values of the columns device, threads and isa: OURS for rows in plain C, SPLIT for rows of a library, ON_CARD for
+/* Values of the columns device, threads and isa. OURS is for rows in plain C, SPLIT for rows of a library, ON_CARD for
  * rows on a card. */
 #define OURS    TUTTI_DEVICE_CPU, TUTTI_THREADS_ALIKE, TUTTI_ISA_GENERIC
 #define SPLIT   TUTTI_DEVICE_CPU, TUTTI_THREADS_SPLIT, TUTTI_ISA_GENERIC
 #define ON_CARD TUTTI_DEVICE_CUDA, TUTTI_THREADS_ALIKE, TUTTI_ISA_GENERIC
-/* Loops in lanes read every order and type. When such a kernel is made, it refuses an input that it cannot read. */
+/* Rows of lanes/ read every order and type. If an input cannot be read after all, creating the kernel fails. */
 #define LANES(op, row) LANES_OF(op, OURS, row)
 #define LANES_OF(op, columns, row)                                                                                     \
     {                                                                                                                  \

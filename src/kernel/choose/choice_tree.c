@@ -9,10 +9,10 @@
 #include "../../base/arena.h"
 
 enum { MAX_DEPTH = 6, LEAST_IN_LEAF = 10, FOLDS = 5 };
-/* NEVER: cost of a way that cannot compute a sample, as if it took eleven times the shortest time. FAR: higher costs
- * count as FAR when splits are compared, so that splits separate ways that are nearly equal. NEAR: a choice that takes
- * at most NEAR times the shortest time counts as good. SLACK: a split must explain this much more than another one to
- * replace it. */
+/* NEVER: the cost of a way that cannot compute a sample, as if it took eleven times the shortest time. FAR: a higher
+ * cost counts as FAR when splits are compared, so that small differences between ways still decide a split. NEAR: a
+ * choice that takes at most NEAR times the shortest time counts as good. SLACK: a split replaces another one only if it
+ * explains more by at least this amount, so that rounding decides nothing. */
 static const double NEVER = 10, NEAR = 1.02, FAR = 0.05, SLACK = 1e-9;
 
 int tutti_choice_tree_ask(const tutti_choice_tree *t, const double *feature)
@@ -77,8 +77,8 @@ tutti_tree_score tutti_choice_tree_score(const tutti_choice_tree *t, const tutti
 
 /* ---- growing ---- */
 
-/* A sample while the tree grows. cost: of each way. behind: the costs, at most FAR each, minus their mean over the
- * ways; a split is to explain these. */
+/* A sample while the tree grows. cost: the cost of each way (choice_tree.h). behind: the cost of each way, at most FAR,
+ * minus the mean of these over the ways. Splits are chosen by `behind`. */
 typedef struct {
     const tutti_tree_sample *of;
     double cost[TUTTI_TREE_WAYS], behind[TUTTI_TREE_WAYS];
@@ -91,7 +91,7 @@ typedef struct {
     tutti_choice_tree *tree;
 } grower;
 
-/* Sums of costs over some samples, and their number n. */
+/* Sums of `cost` and of `behind` over n samples. */
 typedef struct {
     double cost[TUTTI_TREE_WAYS], behind[TUTTI_TREE_WAYS], n;
 } tally;
@@ -113,7 +113,8 @@ static int cheapest(const tally *t, int nways)
     return best;
 }
 
-/* Returns the part of the sum of squares that the mean explains: the sum of squares minus that around the mean. */
+/* Returns how much of the sum of squares of `behind` the mean explains: that sum, minus the sum of squares around the
+ * mean. */
 static double explained(const tally *t, int nways)
 {
     double squares = 0;
@@ -131,7 +132,7 @@ static double feature_of(const grown_sample *s, int feature)
     return s->of->feature[feature];
 }
 
-/* Sorts samples by a feature. Samples with equal values keep their order. */
+/* Sorts samples by a feature. Samples with the same value of the feature keep their order. */
 static void sort_by(grown_sample *samples, grown_sample *room, int n, int feature)
 {
     for (int width = 1; width < n; width *= 2) {
@@ -264,7 +265,7 @@ void tutti_choice_tree_grow(const tutti_tree_sample *samples, int n, int nfeatur
     double least = INFINITY;
     for (int depth = 0; depth <= MAX_DEPTH && n > FOLDS; depth++) {
         const double cost = depth_cost(&g, samples, n, depth);
-        if (!(cost < least * (1 - 1e-3))) continue; /* a deeper tree must be better by more than rounding */
+        if (!(cost < least * (1 - 1e-3))) continue; /* a deeper tree must have a cost that is lower by a thousandth */
         least = cost;
         best = depth;
     }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* chooser.c: the chooser of kernels: the one place that decides which candidate computes a layer's pass (candidate.h).
  *
- * Each request has two views: as it is, for rows that read its types, and widened to f32, for rows that run behind
- * half_adapter.c. A way to compute it is one candidate for all passes that are run, or a candidate for each pass if
- * these can be joined. Ways are compared first by rank: each pass counts as named, as it is, widened, or of unknown
- * time, and the ranks of passes are added. Equal ranks are compared by seconds, then by their place in the table. One
- * candidate for all passes is preferred to several that are no faster. */
+ * Each request has two views. One view is the request as it is, for rows that read its types. In the other view all
+ * values are f32, for rows that run behind half_adapter.c. A *way* to compute the request is one candidate for all
+ * passes that are run, or one candidate for each pass if these can be joined. Each pass has a rank: the request names
+ * the candidate (best), it reads the request's types, it needs f32, its time is unknown (worst). The rank of a way is
+ * the sum over its passes, and the lowest rank wins. Among equal ranks the fewest seconds win, then the first place in
+ * the table. One candidate for all passes is preferred to several that are no faster. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +16,13 @@
 #include "order_rule.h"
 
 enum { AS_IT_STANDS, WIDENED, NVIEWS };
-/* How well a candidate meets the request; smaller is better. A candidate of unknown time comes behind all of known
- * time, whatever its passes. It may still be the only one that fits, if parameters lie in its order already. */
+/* How well a candidate meets the request; smaller is better. A way with one pass of unknown time ranks behind every way
+ * whose times are all known, so FITS exceeds the sum of the smaller ranks. A candidate of unknown time may be the only
+ * one that fits, if parameters already lie in its order. */
 enum { NAMED, TAKES_IT, IS_WIDENED_FOR, FITS = IS_WIDENED_FOR * TUTTI_NPASSES + 1, CANNOT = FITS * TUTTI_NPASSES + 1 };
 
-/* A view of the request: the kernel and the request by which candidates judge whether they fit. */
+/* One view of the request: the kernel and the request that the functions of candidates get. shape: the text of the
+ * kernel's shape, by which measured seconds are found. */
 typedef struct {
     tutti_kernel k;
     tutti_kernel_request r;
@@ -31,7 +34,7 @@ typedef struct {
     view views[NVIEWS];
     int nviews; /* number of views in use; 1 if all values are f32 */
     bool runs[TUTTI_NPASSES];
-    bool *barred[NVIEWS]; /* true for a candidate that could not be made */
+    bool *barred[NVIEWS]; /* for each view and candidate: true if its kernel could not be made */
     bool keeps_together;  /* true after kernels of several candidates could not be joined */
 } search;
 
@@ -114,7 +117,7 @@ static bool is_named(const search *s, const tutti_kernel_candidate *c)
 
 typedef struct {
     bool any, measured;
-    tutti_sums sums; /* the order of sums of the first candidate that fits */
+    tutti_sums sums; /* order of additions of the first candidate that fits */
 } field;
 
 static field look_over(const search *s, int at, tutti_kernel_pass pass)
@@ -239,8 +242,8 @@ static tutti_kernel_chosen explain(const search *s, tutti_kernel_pass pass, cons
     int nothers = 0;
     for (int i = 0; i < s->table->n; i++) {
         const pick other = consider(s, p->at, i, pass);
-        const bool is_timed = other.rank < FITS && other.c->op; /* the reference row fits every request, so its time
-                                                                 * says nothing */
+        /* the reference row fits every request, so it does not count as a rival */
+        const bool is_timed = other.rank < FITS && other.c->op;
         if (other.c == p->c || other.rank != p->rank || !is_timed) continue;
         nothers++;
         if (chosen.next && other.seconds >= chosen.next_seconds) continue;
@@ -275,7 +278,8 @@ static void bar(search *s, const way *w)
     s->barred[first->at][first->c - s->table->rows] = true;
 }
 
-/* Tries one way after the other until a kernel can be made. If none can, the failure is the last one, the op's own. */
+/* Tries one way after the other until a kernel can be made. If no way works, the failure is that of the last way, the
+ * op's reference row. */
 static tutti_status make(search *s, tutti_kernel *k, tutti_failure *err)
 {
     tutti_kernel_request r = s->views[0].r;

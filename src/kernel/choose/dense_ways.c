@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dense_ways.c: ways to the forward pass of dense as candidates: nt and tnn, C (m, n) = A (m, k) B (n, k)^T. Two ways
- * by the library's sgemm, after Shi, Xu, Chu: Supervised Learning Based Algorithm Selection for Deep Neural Networks
- * (arXiv 1702.03192), on GPUs:
+/* dense_ways.c: the candidates nt and tnn for the forward pass of dense, C (m, n) = A (m, k) B (n, k)^T. Both call the
+ * library's sgemm. They follow Shi, Xu, Chu: Supervised Learning Based Algorithm Selection for Deep Neural Networks
+ * (arXiv 1702.03192), who compared them on GPUs:
  *
  *   nt   sgemm reads B as it lies
  *   tnn  B is transposed into scratch first, and sgemm reads the copy: this costs a pass over B, but then sgemm reads
  *        rows that follow each other
  *
- * One thread of an EPYC (Zen 4), GFLOP/s of the product alone, with B as it lies and with B transposed before: m 64, n
- * 2048, k 26752 (fcn5) 48 and 92; 64, 500, 800 (LeNet) 68 and 105; 1024 of each 99 and 100. A tree that `tutti tune
- * kernels` grows (nt_selector.h) predicts which way is faster.
+ * GFLOP/s of the product alone on one thread of an EPYC (Zen 4), first with B as it lies, then with B transposed
+ * before: 48 and 92 for m 64, n 2048, k 26752 (fcn5); 68 and 105 for 64, 500, 800 (LeNet); 99 and 100 for 1024, 1024,
+ * 1024. A tree that `tutti tune kernels` grows (nt_selector.h) predicts which way is faster.
  *
- * The input gradient is dout B, the weight gradient dout^T A: neither product has a B^T. So these rows have a forward
- * pass alone. */
+ * The input gradient is dout B, and the weight gradient is dout^T A. Neither product contains B^T, so these rows have
+ * only a forward pass. */
 #include "dense_ways.h"
 
 #include <string.h>
@@ -44,7 +44,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, bool 
                      .turns = turns};
     k->state = w;
     k->scratch_bytes = turns ? (size_t)(w->n * w->k) * sizeof(float) : 0;
-    /* the same values as in the rows that do backward passes, so that both can be joined (joined_adapter.c) */
+    /* the same values as in the rows that compute the backward passes, so that joined_adapter.c can join both */
     k->backward_reads = TUTTI_READS_INPUT | (at->relu ? TUTTI_READS_OUTPUT : 0u);
     k->writes_dout = k->feeds_data = at->relu;
     return TUTTI_OK;
@@ -60,7 +60,7 @@ static tutti_status create_tnn(tutti_kernel *k, const tutti_kernel_request *r, t
     return create(k, r, true, err);
 }
 
-/* Writes the bias to each row of C, to which the product is added. */
+/* Writes the bias to each row of C. The product is added to it afterwards. */
 static void fill_bias(const dense_way *w, const float *bias, float *c)
 {
     for (int64_t i = 0; i < w->m; i++) memcpy(c + i * w->n, bias, (size_t)w->n * sizeof *c);
@@ -114,9 +114,9 @@ static double usual_seconds(const tutti_kernel *k, const tutti_kernel_request *r
     return library >= 0 ? library : tutti_candidate_flops(k) / rate / (r->nthreads > 1 ? r->nthreads : 1);
 }
 
-/* Estimates the seconds of a way. The selector says which way is the fastest, but not by how much: the fastest way gets
- * a little less time than the library's inner product, and the other ways a little more. Canonical sums ignore
- * measurements. */
+/* Estimates the seconds of a way. The selector (nt_selector.h) says which way is the fastest, but not by how much. So
+ * the fastest way gets a little less time than the library's inner product, and each other way a little more. If sums
+ * must be canonical, measurements are ignored. */
 static double seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass, const char *way)
 {
     const tutti_nt_size size = {k->in[0].shape.dim[0], k->params[0].shape.dim[0], k->params[0].shape.dim[1]};
@@ -136,10 +136,11 @@ double tutti_dense_tnn_seconds(const tutti_kernel *k, const tutti_kernel_request
     return seconds(k, r, pass, "tnn");
 }
 
-/* True if gemm computes a gradient faster than the library, with AVX2 alone. The library strides through weights;
- * strides of a multiple of 2 KiB compete for the same cache sets, and rows of 256 or 512 inputs and few outputs are
- * slow, too. Each pair of numbers is the library's inner product, then gemm, as a part of the peak (16 multiply-adds a
- * cycle), on one thread of an EPYC (Zen 3). A line is a number of rows (m); a column is inputs, outputs:
+/* True if gemm computes a gradient faster than the library on a processor with AVX2 but no AVX-512. The library reads
+ * weights with a stride. If the stride is a multiple of 2 KiB, the weights compete for the same cache sets. The library
+ * is also slow with 256 or 512 inputs, and with few outputs. Each pair of numbers is the speed of the library's inner
+ * product, then of gemm, as a part of the peak (16 multiply-adds a cycle), on one thread of an EPYC (Zen 3). A line is
+ * a number of rows (m); a column is inputs, outputs:
  *
  *   d weights   256, 256   512, 512   4096, 100   300, 300   1000, 1000   4096, 1024   784, 128
  *   8           0.47 0.55  0.34 0.52                                      0.44 0.37    0.61 0.50
@@ -156,10 +157,10 @@ double tutti_dense_tnn_seconds(const tutti_kernel *k, const tutti_kernel_request
  *   256         0.89 0.89  0.62 0.90  0.44 0.86   0.43 0.84   0.63 0.90                0.91 0.89
  *   384         0.88 0.90  0.62 0.90  0.91 0.88               0.93 0.92                0.92 0.90
  *
- * Behind planes in blocks or with channels last the library may choose weights whose outputs lie side by side; then its
- * forward pass is slow. From 256 x 6 x 6 to 4096, forward, d weights, d input of the library | of gemm: 16 rows 0.40
- * 0.66 0.44 | 0.74 0.60 0.48, 32 0.39 0.79 0.58 | 0.76 0.83 0.60, 64 0.42 0.87 0.71 | 0.78 0.88 0.72, 128 0.43 0.92
- * 0.79 | 0.79 0.92 0.80. With 1000 outputs it is fast (0.90 0.86 0.77 | 0.77 0.88 0.75). */
+ * If the input is planes in blocks or with channels last, the library may choose a weight order in which outputs lie
+ * side by side. Then its forward pass is slow. From 256 x 6 x 6 to 4096, forward, d weights, d input of the library |
+ * of gemm: 16 rows 0.40 0.66 0.44 | 0.74 0.60 0.48, 32 0.39 0.79 0.58 | 0.76 0.83 0.60, 64 0.42 0.87 0.71 | 0.78 0.88
+ * 0.72, 128 0.43 0.92 0.79 | 0.79 0.92 0.80. With 1000 outputs it is fast (0.90 0.86 0.77 | 0.77 0.88 0.75). */
 static bool gemm_beats_the_library(const tutti_kernel *k, tutti_kernel_pass pass)
 {
     enum { LEAST = 16, ENOUGH = 20, SOME = 64, MANY = 384 }; /* numbers of rows (m) at which the rule changes */

@@ -5,10 +5,10 @@
  *   out = max(0, op(in[0]) + in[1]);   dout is masked where out is 0, in place, then op's backward passes see it;
  *   the gradient of in[1] is the masked dout itself.
  *
- * The results are bit for bit those of op, add and relu as separate layers, because each rounds alike. Merging saves
- * memory (op's output is not kept beside the ReLU's) but no arithmetic. Rows that do the merged work within their loops
- * set `fuses` and need no adapter. Elements are masked in whatever order they lie; an addend in another order than the
- * output's goes through scratch. */
+ * The results have the same bits as op, add and relu as separate layers, because each step rounds in the same way.
+ * Merging saves memory (op's output is not kept beside the ReLU's) but no arithmetic. Rows that do the merged work
+ * within their loops set `fuses` and need no adapter. Masking works in any memory order. An addend whose order differs
+ * from the output's is copied through scratch. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,9 @@
 typedef struct {
     tutti_kernel inner;
     bool adds, same_order; /* adds: there is a second input; same_order: it lies in the output's order */
-    size_t plain, reorder; /* offsets in scratch of the addend (or its gradient): row-major; in the output's order */
+    /* offsets in scratch of the addend (or its gradient). plain: of a row-major copy; reorder: of a copy in the
+     * output's order */
+    size_t plain, reorder;
 } fused;
 
 static size_t take(tutti_kernel *k, size_t nbytes)
@@ -102,7 +104,8 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
     for (int64_t i = 0; i < n; i++) out[i] = out[i] <= 0 ? 0 : out[i];
 }
 
-/* Runs first of the backward passes, because every op with a merged ReLU has parameters. */
+/* Masks dout, then computes the op's parameter gradients. This is the first backward pass, because every op with a
+ * merged ReLU has parameters. */
 static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
 {
     fused *f = k->state;
@@ -118,7 +121,7 @@ static void backward_data(tutti_kernel *k, const tutti_kernel_args *a)
 {
     fused *f = k->state;
     if (a->din[0]) f->inner.row->backward_data(&f->inner, a);
-    if (f->same_order || !a->din[1]) return; /* the addend's gradient is dout itself, so nothing is copied */
+    if (f->same_order || !a->din[1]) return; /* then the addend's gradient is dout itself, so nothing is copied */
     float *plain = (float *)(void *)((char *)a->scratch + f->plain);
     tutti_value_to_plain(&k->out, a->dout, plain);
     tutti_value_from_plain(&k->in[1], plain, a->din[1]);

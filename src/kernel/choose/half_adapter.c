@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* half_adapter.c: computes activations of 16 bits by a kernel of f32: widens inputs and rounds outputs.
  *
- * The inner kernel is the one that would be chosen for f32; its memory orders, parameters and saved state stay. Inputs,
+ * The inner kernel is the one that would be chosen for f32, with its memory orders, parameters and saved state. Inputs,
  * output and their gradients lie in 16 bits between kernels and are converted through scratch. The next kernel uses the
  * same scratch, so the wide copies stay in caches or in memory that was used just before. Arithmetic and sums are f32;
  * results are rounded once. */
@@ -65,7 +65,8 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     inner.precision = TUTTI_PRECISION_F32;
     tutti_status st = tutti_kernel_create(&inner, &h->inner, err);
     if (st != TUTTI_OK) return st;
-    h->inner.joint_backward = false; /* the input gradient is rounded afterwards, so it cannot be joint */
+    /* the input gradient is rounded after its pass, so backward_params cannot write it as well */
+    h->inner.joint_backward = false;
     k->out = as_type(&h->inner.out, tutti_precision_dtype(r->precision));
     k->nparams = h->inner.nparams;
     for (int p = 0; p < k->nparams; p++) k->params[p] = h->inner.params[p];
@@ -137,7 +138,7 @@ static void backward_params(tutti_kernel *k, const tutti_kernel_args *a)
     if (!h->inner.row->backward_params) return;
     const tutti_kernel_args wide = wide_for_backward(k, a);
     h->inner.row->backward_params(&h->inner, &wide);
-    /* dout was masked with zeros, so narrowing it rounds nothing */
+    /* the inner kernel only set elements of dout to zero, so narrowing rounds nothing */
     if (k->writes_dout) narrow(&k->out, a->dout, a, h->dout);
 }
 

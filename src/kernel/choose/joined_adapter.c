@@ -2,8 +2,8 @@
 /* joined_adapter.c: computes the passes of one layer by different rows. The adapter holds a kernel of each row, and
  * each kernel runs the passes that were chosen for it.
  *
- * The kernel that computes forward decides in which orders parameters and output lie, and the others must take these
- * over. If one of them cannot, or if they differ in whether dout is left masked, creation fails and the chooser takes
+ * The kernel of the forward pass decides in which orders parameters and output lie. The other kernels must use the same
+ * orders. Creation fails if one of them cannot, or if some leave dout masked and others do not. Then the chooser takes
  * one row for all passes. Only rows that keep nothing in `saved` between their passes can be joined. */
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@
 typedef struct {
     tutti_kernel parts[TUTTI_NPASSES];
     int nparts;
-    int part_of[TUTTI_NPASSES]; /* the part that does each pass */
+    int part_of[TUTTI_NPASSES]; /* for each pass: the index of the part that computes it */
 } joined;
 
 static bool is_same_row(const tutti_kernel_rows *by, int a, int b)
@@ -20,7 +20,7 @@ static bool is_same_row(const tutti_kernel_rows *by, int a, int b)
     return by->of[a] == by->of[b] && by->in_f32[a] == by->in_f32[b];
 }
 
-/* Makes a part for each row that has none yet. */
+/* Makes a part, that is an inner kernel, for each row that has none yet. */
 static tutti_status create_parts(joined *j, const tutti_kernel_request *r, tutti_failure *err)
 {
     tutti_status st = TUTTI_OK;
@@ -102,7 +102,8 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     k->feeds_data = first_back->feeds_data;
     k->max_dout_parts = first_back->max_dout_parts;
     for (int i = 0; i < j->nparts; i++) {
-        j->parts[i].joint_backward = false; /* another part computes the input gradient, so it cannot be joint */
+        /* another part computes the input gradient, so this part must not write it as well */
+        j->parts[i].joint_backward = false;
         if (j->parts[i].scratch_bytes > k->scratch_bytes) k->scratch_bytes = j->parts[i].scratch_bytes;
     }
     return TUTTI_OK;

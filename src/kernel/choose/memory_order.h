@@ -2,10 +2,10 @@
 /* memory_order.h: the memory orders that an activation may have, and the description of a value as blocks of channels,
  * which tutti's own loops use.
  *
- * Every order is one of blocks: `block` channels lie side by side at a position (of height and width), the positions of
- * a plane follow each other, then come the other blocks of the sample, then the next sample. Row-major has blocks of
- * one channel; channels last has one block of all channels. Channels that fill up a last block hold zeros. Values that
- * are not planes are (batch, channels). */
+ * Every order consists of blocks of channels. At a position (of height and width) `block` channels lie side by side.
+ * The positions of a plane follow each other, then come the other blocks of the sample, then the next sample. Row-major
+ * has blocks of one channel; channels last has one block of all channels. If the last block is not full, its missing
+ * channels hold zeros. A value that has no planes counts as (batch, channels). */
 #ifndef TUTTI_KERNEL_MEMORY_ORDER_H
 #define TUTTI_KERNEL_MEMORY_ORDER_H
 
@@ -16,7 +16,7 @@ bool tutti_order_find(const char *name, tutti_order *out);
 /* Returns the order of a value. A value that has not four dims is row-major. TUTTI_ORDER_NONE means none of these
  * orders. */
 tutti_order tutti_order_of(const tutti_value *v);
-/* Gives v, whose four dims and type are set, this order: sets its bytes, and fills in *layout as its layout. */
+/* Gives v this order: sets v's bytes and fills in *layout as v's layout. v's four dims and its type must be set. */
 void tutti_order_apply(tutti_order order, tutti_value *v, tutti_layout *layout);
 /* True if the orders of both values put every element at the same place. */
 bool tutti_order_same(const tutti_value *a, const tutti_value *b);

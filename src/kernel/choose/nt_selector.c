@@ -26,7 +26,7 @@ static double twos(int64_t n)
 void tutti_nt_features(const tutti_processor *p, const tutti_nt_size *s, double out[TUTTI_NT_FEATURES])
 {
     const double m = log2((double)s->m), n = log2((double)s->n), k = log2((double)s->k),
-                 each = 2; /* log2 of the bytes of an element, which has four */
+                 each = 2; /* log2 of the bytes of an element (4 bytes) */
     const double l2 = p->cache[1] > 0 ? log2((double)p->cache[1]) : 0,
                  l3 = p->cache[2] > 0 ? log2((double)p->cache[2]) : l2;
     const double features[TUTTI_NT_FEATURES] = {
@@ -59,30 +59,31 @@ tutti_status tutti_nt_check_tree(const tutti_tune_tree *t, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* Chooses between nt and gemm by this table: a way's time divided by that of the fastest way, as means over 1,120
- * random sizes with m n k up to 2^33, on one thread of an EPYC (Zen 4):
+/* Chooses between nt and gemm by this table. An entry is a way's time divided by the time of the fastest way, as a mean
+ * over random sizes (1,120 in all) with m n k up to 2^33, on one thread of an EPYC (Zen 4). `packed` was a candidate
+ * that has been removed:
  *
  *                                       sizes   nt     tnn    packed  gemm
  *   m n / (m + n) < 510                  954    1.226  1.194  1.092   1.005
  *   above, and n > 1024                  136    1.005  1.033  1.109   1.044
  *   above, and n <= 1024                  30    1.030  1.046  1.071   1.009
  *
- * The limits were found on these sizes. On 670 new random sizes, after gemm had got its prefetches, the fastest ways of
- * the three lines were gemm 1.006, nt 1.006 (gemm 1.010) and gemm 1.000.
+ * The limits were found on these sizes. Later gemm learned to prefetch. On 670 new random sizes, the fastest ways of
+ * the three lines were then gemm 1.006, nt 1.006 (gemm 1.010) and gemm 1.000.
  *
- * m n / (m + n) is how often the library multiplies each element that it packs: if it is large, packing pays. On
- * processors of other makers (a Xeon with AMX: nt 1.00 to 1.04, gemm 1.08 to 1.16) the library's inner product is
- * used. */
+ * m n / (m + n) says how often the library multiplies each element that it packs. If this number is large, packing
+ * pays. On processors of other makers (a Xeon with AMX: nt 1.00 to 1.04, gemm 1.08 to 1.16) the library's inner product
+ * is used. */
 static const char *by_vectors_of_sixteen(const tutti_nt_size *s)
 {
     enum { OFTEN = 510, WIDE = 1024 };
     return s->n > WIDE && (double)s->m * (double)s->n >= OFTEN * (double)(s->m + s->n) ? "nt" : "gemm";
 }
 
-/* Chooses between the library and gemm with AVX2 alone. gemm is faster for few rows that fill panels (it then computes
- * the transposed product), and where rows of weights lie whole pages apart. Each pair of numbers is the library, then
- * gemm, as a part of the peak (16 multiply-adds a cycle), in counted cycles of an EPYC (Zen 3). A line is a number of
- * rows (m); a column is k, n:
+/* Chooses between the library and gemm on a processor with AVX2 but no AVX-512. gemm is faster for few rows that fill
+ * panels (it then computes the transposed product), and for rows of weights that lie whole memory pages apart. Each
+ * pair of numbers is the speed of the library, then of gemm, as a part of the peak (16 multiply-adds a cycle), in
+ * counted cycles of an EPYC (Zen 3). A line is a number of rows (m); a column is k, n:
  *
  *         300, 300   512, 512   1000, 1000   1024, 1024   3072, 768   4096, 1024   1024, 4096   25088, 4096
  *   16    0.63 0.74  0.67 0.78  0.67 0.83    0.51 0.82    0.50 0.76   0.49 0.74    0.48 0.81    0.51 0.72

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* order_rule.c: chooses the memory order of a model's activations (order_rule.h). The rule rests on these times in ms:
- * sums of the primitives of a step, on one thread of an EPYC (Zen 4). waste: arithmetic with channels filled up to
- * blocks, over arithmetic without:
+/* order_rule.c: chooses the memory order of a model's activations (order_rule.h). The rule rests on these times in ms.
+ * Each is the sum over the oneDNN primitives of a training step, on one thread of an EPYC (Zen 4). waste: arithmetic
+ * with channels filled up to whole blocks, divided by arithmetic without:
  *
  *   model, batch, precision    waste   blocks of 16   channels last
  *   ResNet-50, 16, f32         1.00    4213           4550
@@ -26,8 +26,8 @@ bool tutti_order_vote_of(const tutti_op_row *op, const void *attrs, const tutti_
     return true;
 }
 
-/* Returns the cost of whole blocks: arithmetic with padded channels over arithmetic without. An image's few input
- * channels are not blocked. */
+/* Returns the arithmetic with channels padded to whole blocks, divided by the arithmetic without padding. The few input
+ * channels of an image are never padded. */
 static double waste_of(const tutti_order_vote *v, int64_t block)
 {
     const double in = (double)((v->in + block - 1) / block * block) / (double)v->in,

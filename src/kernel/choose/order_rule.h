@@ -15,8 +15,7 @@
 
 #include "../kernel.h"
 
-/* Facts about a convolution that the rule needs: input and output channels of a group, and floating-point
- * operations. */
+/* A convolution's facts for the rule: input and output channels of a group, and floating-point operations. */
 typedef struct {
     int64_t in, out;
     double flops;
@@ -24,8 +23,9 @@ typedef struct {
 /* Fills in the vote of an op. Returns false if the op is no convolution. */
 bool tutti_order_vote_of(const tutti_op_row *op, const void *attrs, const tutti_shape *in, const tutti_shape *out,
                          tutti_order_vote *vote);
-/* tutti_order_preferred: the order that the candidates of this name (kernel.h) prefer. tutti_order_rule: that order if
- * the channels fill its blocks, else channels last; TUTTI_ORDER_NONE without votes. */
+/* tutti_order_preferred returns the order that the candidates of this name (kernel.h) prefer. tutti_order_rule returns
+ * that order if the convolutions' channels fill its blocks, else channels last. Without votes it returns
+ * TUTTI_ORDER_NONE. */
 tutti_order tutti_order_preferred(const char *engine, tutti_precision precision);
 tutti_order tutti_order_rule(const char *engine, tutti_precision precision, const tutti_order_vote *votes, int n);
 

@@ -2,8 +2,8 @@
 /* plain_adapter.c: runs an op's reference kernel on inputs in another memory order than row-major.
  *
  * Inputs are copied into scratch in row-major order, and their gradients are copied back into the inputs' order. The
- * output is row-major. The copies cost a pass over memory: an op whose copies show up in a profile deserves a row of
- * its own. */
+ * output is row-major. Each copy costs a pass over memory. If a profile shows the copies of an op, write a row that
+ * needs none. */
 #include <stdlib.h>
 
 #include "../kernel_impl.h"
