@@ -3,7 +3,7 @@
  * that has the output's order and type is dout itself; gradients of other inputs are copies. */
 #include "cuda_rows.h"
 
-/* This struct repeats that of eltwise.cu. */
+/* The struct `addition` of eltwise.cu, declared again with the same fields. */
 typedef struct {
     const void *in[TUTTI_MAX_OP_INPUTS];
     void *out;
@@ -20,7 +20,8 @@ typedef struct {
     bool one_order;
 } add;
 
-/* Fills in everything but addresses, and says whose gradient is dout itself. */
+/* Fills in all launch arguments but the addresses. Sets in the kernel which inputs have dout itself as their
+ * gradient. */
 static void describe(tutti_kernel *k, add *s)
 {
     tutti_blocks b;

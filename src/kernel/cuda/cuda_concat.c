@@ -5,7 +5,7 @@
 
 enum { QUAD = 4, VECTOR_BYTES = 16 };
 
-/* This struct repeats that of concat.cu. */
+/* The struct `joining` of concat.cu, declared again with the same fields. */
 typedef struct {
     void *in[TUTTI_MAX_OP_INPUTS];
     void *out;
@@ -25,11 +25,11 @@ typedef struct {
 typedef struct {
     tutti_cuda *cuda;
     tutti_layout layout;
-    way any;     /* the way that fits any addresses */
+    way any;     /* the way that works for any addresses */
     way vectors; /* the way for aligned addresses; `join` is NULL if rows are not whole vectors */
 } concat;
 
-/* Returns how many elements each channel has in a row (concat.cu says what a row is). */
+/* Returns how many neighbouring elements of a row each channel has. concat.cu says what a row is. */
 static int64_t numbers_a_channel(const joining *j)
 {
     return j->out_is_nhwc ? 1 : j->plane;
@@ -61,7 +61,7 @@ static bool is_one_order(const tutti_kernel *k, const joining *j)
     return one;
 }
 
-/* True if all rows are of one type and are whole vectors. */
+/* True if all inputs have the output's type, and each row of each input is a whole number of vectors. */
 static bool fits_vectors(const tutti_kernel *k, const joining *rows)
 {
     bool fits = true;

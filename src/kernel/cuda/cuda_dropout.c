@@ -6,9 +6,9 @@
 #include "../../base/rng.h"
 #include "cuda_rows.h"
 
-enum { WORDS = 4 }; /* random words that one counter value yields */
+enum { WORDS = 4 }; /* number of random words that the generator yields for one counter value */
 
-/* This struct repeats that of dropout.cu. */
+/* The struct `dropping` of dropout.cu, declared again with the same fields. */
 typedef struct {
     const void *from;
     void *to;

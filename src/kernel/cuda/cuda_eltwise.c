@@ -20,7 +20,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     return tutti_cuda_find_by(s->cuda, "eltwise", k->op->name, wanted, 2, err);
 }
 
-/* Computes to = map(x, y) of all elements; y may be NULL. */
+/* Launches f, which computes to = map(x, y) for all elements. y may be NULL. */
 static void map(const eltwise *s, tutti_cuda_function f, tutti_cuda_place x, tutti_cuda_place y, tutti_cuda_place to)
 {
     int64_t n = tutti_value_elements(to.value);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_lrn.c: local response normalisation on a card (lrn.cu). For windows of five channels with channels last nothing
- * is saved: the backward pass computes the bases of a vector and its neighbours again. In all other cases the base of
- * each element is saved, f32, as in the reference. */
+/* cuda_lrn.c: local response normalisation on a card (lrn.cu). The base of an element is k + alpha / size * (sum of
+ * squares in its window). For windows of five channels with channels last nothing is saved: the backward pass computes
+ * the bases again. In all other cases the base of each element is saved as f32, as in the reference. */
 #include "cuda_rows.h"
 
 enum { EIGHT = 8, VECTOR_SIZE = 5 };
 
-/* This struct repeats that of lrn.cu. */
+/* The struct `lrn` of lrn.cu, declared again with the same fields. */
 typedef struct {
     const void *in, *dout;
     void *to;

@@ -3,14 +3,14 @@
  * type, which all layers have in training in 16 bits with channels last; norm_any.cu (cuda_norm_any.c) computes the
  * rest.
  *
- * Memory bounds the speed. For each element of 16 bits the forward pass moves 6 bytes, with an addend 8.1; both
- * gradients together move 10, with an addend 12.1. Under a ReLU the gradient's mask is found by computing the element
- * again. If something was added, the mask is saved, one bit an element. Then backward_params masks dout in place, and
- * the masked dout is the gradient of the addend, so that gradient is not written again.
+ * Memory bounds the speed. For each element of 16 bits the forward pass moves 6 bytes, or 8.1 bytes with an addend.
+ * Both gradients together move 10 bytes, or 12.1 bytes with an addend. Under a ReLU the gradient's mask is found by
+ * computing the element again. If something was added, the mask is saved, one bit an element. Then backward_params
+ * masks dout in place, and the masked dout is the gradient of the addend, so that gradient is not written again.
  *
- * saved: mean, 1 / sqrt(variance + eps), mean gradient, its slope over x, of each channel; then the bits. scratch: two
- * f32 values a slab and channel. The grid, and so the order of sums, follows from the shape and the card's
- * multiprocessors. */
+ * saved: for each channel its mean, 1 / sqrt(variance + eps), the mean of the output's gradient, and the slope of that
+ * gradient over x; then the mask. scratch: two f32 values for each slab and channel. The grid, and so the order of
+ * sums, follows from the shape and the number of the card's multiprocessors. */
 #include "cuda_norm.h"
 
 enum { WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VAR };
@@ -85,8 +85,8 @@ static int64_t divide_up(int64_t n, int64_t to)
     return (n + to - 1) / to;
 }
 
-/* Divides the value into tiles and slabs so that the blocks fill the card once: each tile gets an equal number of
- * blocks, its slabs. All tiles have the same width. */
+/* Divides the value into tiles of channels and slabs of positions, one block of threads for each pair, so that the
+ * blocks fill the card once. Each tile gets the same number of slabs. All tiles have the same width. */
 static void share_out(norm *s, const tutti_blocks *b)
 {
     const int64_t blocks = (int64_t)BLOCKS * tutti_cuda_card_of(s->cuda)->multiprocessors, rows = b->batch * b->plane;
@@ -104,7 +104,8 @@ static void share_out(norm *s, const tutti_blocks *b)
 static tutti_status find(norm *s, const tutti_kernel *k, bool training, tutti_failure *err)
 {
     const char *reduce = keeps_bits(k) ? "reduce_by_bits" : has_relu(k) ? "reduce_by_formula" : "reduce";
-    const bool masks = has_relu(k) && !keeps_bits(k); /* if bits are saved, `reduce` has masked dout already */
+    /* if the mask is saved, `reduce` has already applied it to dout */
+    const bool masks = has_relu(k) && !keeps_bits(k);
     const tutti_cuda_wanted wanted[] = {{"apply", &s->apply},
                                         {"statistics", &s->statistics},
                                         {reduce, &s->reduce},

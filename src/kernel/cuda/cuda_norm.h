@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_norm.h: declarations that both rows of batch normalisation on a card share. cuda_norm.c makes the kernel, or
- * calls the create of cuda_norm_any.c for a request that it cannot compute. By then the output is described and, in
- * training, the needs of the backward pass are set.
+ * calls the create of cuda_norm_any.c for a request that it cannot compute. Before that call, cuda_norm.c has described
+ * the output and, in training, set what the backward pass reads.
  *
- * Threads: tables are shared; a kernel is owner. */
+ * Threads: any may read the tables; one at a time uses a kernel. */
 #ifndef TUTTI_KERNEL_CUDA_NORM_H
 #define TUTTI_KERNEL_CUDA_NORM_H
 
 #include "cuda_rows.h"
 
-/* The parts at the beginning of `saved`, one f32 value a channel each. The mask follows them. */
+/* The parts at the beginning of `saved`. Each has one f32 value for each channel. The ReLU's mask follows them. */
 enum {
     TUTTI_CUDA_NORM_MEAN,
     TUTTI_CUDA_NORM_RSTD,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_norm_any.c: batch normalisation on a card for orders and types that cuda_norm.c does not compute (norm_any.cu).
  *
- * Under a ReLU one byte an element says whether the ReLU let it through. The addend's gradient is written to memory of
- * its own, because its order or type may differ from dout's. */
+ * If a ReLU is merged, one byte for each element says whether the ReLU let it through. The addend's gradient is written
+ * to memory of its own, because its order or type may differ from dout's. */
 #include "cuda_norm.h"
 
 enum { WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VAR };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_pool.c: max and average pools on a card (pool.cu). Both gradients are gathered: one launch writes them, and
- * nothing is zeroed before. A max pool saves the index of each largest element in its window: a byte, or four if
- * windows have more than 256 elements. */
+/* cuda_pool.c: max and average pools on a card (pool.cu). The gradients of both are gathered: each input element
+ * collects its terms in one launch, so nothing is set to zero before. A max pool saves the index of each largest
+ * element in its window: a byte, or four if windows have more than 256 elements. */
 #include "cuda_rows.h"
 
 enum { EIGHT = 8, MOST_BYTE_PLACES = 256 };
 
-/* This struct repeats that of pool.cu. */
+/* The struct `pool` of pool.cu, declared again with the same fields. */
 typedef struct {
     void *in, *out, *winners;
     int32_t in_type, out_type;
@@ -17,7 +17,7 @@ typedef struct {
 typedef struct {
     tutti_cuda *cuda;
     tutti_cuda_function forward, backward;
-    tutti_layout layout; /* layout of the output */
+    tutti_layout layout; /* layout of the kernel's output, if it is not row-major */
     pool_args args;
     int64_t threads, back_threads;
 } pool;
@@ -46,7 +46,7 @@ static pool_args describe(const tutti_kernel *k)
                        .wide = window.kernel > MOST_BYTE_PLACES || window.kernel * window.kernel > MOST_BYTE_PLACES};
 }
 
-/* True if threads take vectors of eight channels. The vector kernels count threads in 31 bits. */
+/* True if each thread computes a vector of eight channels. These kernels count threads in 31 bits. */
 static bool is_vectors(const tutti_kernel *k, const pool_args *p)
 {
     const int64_t in = places_of(&k->in[0]), out = places_of(&k->out), most = in > out ? in : out;

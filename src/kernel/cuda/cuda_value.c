@@ -10,7 +10,9 @@
 enum {
     TILE = 32,
     TILE_ROWS = 8,
-    FEW = 8 /* matrices of at most this number of rows or columns would leave a tile nearly empty */
+    /* matrices with at most this number of rows or columns are not moved in tiles, because they would leave a tile
+     * nearly empty */
+    FEW = 8
 };
 
 typedef struct {

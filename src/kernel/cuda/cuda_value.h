@@ -2,10 +2,10 @@
 /* cuda_value.h: whole values in a card's memory: the functions that kernel.h has for values in host memory, and copies
  * from one order and type into another.
  *
- * Values are f32, bf16 or f16, row-major or channels last (tutti_cuda_reads). Functions put launches on the card's
- * stream; their callers run as work of the queue (device/cuda/cuda.h). Device functions are found at the first call of
- * tutti_cuda_values_of, once a card, so that running cannot fail. Threads: as a tutti_cuda. Cost: one launch, one pass
- * over memory. */
+ * Values are f32, bf16 or f16, row-major or channels last (tutti_cuda_reads). Each function puts a launch on the card's
+ * stream. Call it from work of the card's queue (device/cuda/cuda.h). The first call of tutti_cuda_values_of for a card
+ * finds all device functions, so that no later launch fails for a missing one. Threads: one at a time for each card.
+ * Cost: one launch, one pass over memory. */
 #ifndef TUTTI_KERNEL_CUDA_VALUE_H
 #define TUTTI_KERNEL_CUDA_VALUE_H
 
@@ -16,24 +16,24 @@ typedef struct {
     tutti_cuda_function sum, convert, transpose, transpose_few, zeros;
 } tutti_cuda_values;
 
-/* Returns the functions of the card c in *out, which live as long as the card. Once a call was successful, no later
- * call fails. TUTTI_ERR_FAILED has the compiler's words. */
+/* Sets *out to the functions of the card c. They live as long as the card. Once a call was successful, no later call
+ * fails. TUTTI_ERR_FAILED has the compiler's message. */
 tutti_status tutti_cuda_values_of(tutti_cuda *c, const tutti_cuda_values **out, tutti_failure *err);
 
 /* True if kernels on a card read the value's type and order. */
 bool tutti_cuda_reads(const tutti_value *v);
-/* True if the value's channels lie side by side and this differs from row-major (more than one channel and
- * position). */
+/* True if the value has channels last and this order differs from row-major: the value has more than one channel and
+ * more than one position. */
 bool tutti_cuda_is_nhwc(const tutti_value *v);
 
-/* A value, and where it lies. */
+/* The description of a value, and its address in the card's memory. */
 typedef struct {
     const tutti_value *value;
     void *memory;
 } tutti_cuda_place;
 /* Copies from to `to`. Both shapes have the same elements in the same row-major order; orders and types may differ
- * (rounded to nearest even). The memories must not overlap, or must be the same with the same description: then nothing
- * is copied. */
+ * (rounded to nearest even). The two memories must not overlap. They may also be the same memory with the same
+ * description; then nothing is copied. */
 void tutti_cuda_value_move(tutti_cuda *c, const tutti_cuda_values *f, tutti_cuda_place from, tutti_cuda_place to);
 /* Copy a value to row-major f32 (`plain`), and back, as tutti_value_to_plain and tutti_value_from_plain do on the
  * host. */

@@ -105,7 +105,7 @@ static int set_epilogue(tutti_cublaslt_plan *p, const tutti_cublaslt_product *w)
     if (!status && bias)
         status =
             c->call.cublasLtMatmulDescSetAttribute(p->product, TUTTI_CUBLASLT_DESC_BIAS_DATA_TYPE, &type, sizeof type);
-    /* no real address: only its alignment matters here */
+    /* stands for the bias, whose address is not known yet: the library looks only at the alignment here */
     if (!status && bias) status = set_bias(p, (const void *)(uintptr_t)ALIGNMENT);
     return status;
 }
@@ -122,7 +122,8 @@ static int describe_preference(const tutti_cublaslt *c, const tutti_cublaslt_pro
 {
     const uint64_t workspace = TUTTI_CUBLASLT_WORKSPACE;
     const int64_t said[] = {w->alignment_b, w->alignment_a, w->alignment_c,
-                            w->alignment_c}; /* entries are in the order of the library's matrices A to D */
+                            /* in the order of the library's matrices A to D: its A is our b, its B is our a */
+                            w->alignment_c};
     int status = c->call.cublasLtMatmulPreferenceCreate(out);
     if (!status)
         status = c->call.cublasLtMatmulPreferenceSetAttribute(*out, TUTTI_CUBLASLT_PREF_WORKSPACE_BYTES, &workspace,

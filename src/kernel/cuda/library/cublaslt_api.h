@@ -35,7 +35,7 @@ enum {
                                               * D */
 };
 
-/* The same as cublasLtMatmulAlgo_t (below: cublasLtMatmulHeuristicResult_t). */
+/* Repeats cublasLtMatmulAlgo_t. The next struct repeats cublasLtMatmulHeuristicResult_t. */
 typedef struct {
     uint64_t data[8];
 } tutti_cublaslt_algorithm;

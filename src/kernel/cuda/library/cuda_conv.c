@@ -2,17 +2,17 @@
 /* cuda_conv.c: convolutions on a card by cuDNN, channels last, in the type of the output, with f32 sums (f32 without
  * TF32).
  *
- * Values that have the library's order and type are read and written where they are. Others are copied into scratch and
- * back: inputs that are row-major or of another type, weights of 16 bits (parameters are f32), their gradients, and
- * values whose channels are filled up. In 16 bits the channels of a group are filled up to a multiple of 8, because the
- * library promises algorithms for these alone. If it has none all the same, f32 is multiplied; if it has none with
- * channels last in f32 either, all values are copied into row-major order and back.
+ * Values that have the library's order and type are read and written where they are. Other values are copied into
+ * scratch and back: inputs that are row-major or of another type, weights that are multiplied in 16 bits (parameters
+ * are f32), their gradients, and values whose channels are filled up. In 16 bits the channels of a group are filled up
+ * to a multiple of 8, because the library promises algorithms only for these. If the library has no such algorithm, f32
+ * is multiplied. If it has none for f32 with channels last either, all values are copied into row-major order and back.
  *
  * Passes of small f32 convolutions are computed by kernels of our own (small_conv.h).
  *
- * Parameters that are trained have the order that the library multiplies, channels last; others are read in the order
- * that they have. Bias and ReLU are added in one pass over the output. In the backward pass, the ReLU masks the
- * output's gradient while the bias's gradient is summed. */
+ * Parameters that are trained have channels last, the order that the library multiplies. Other parameters are read in
+ * the order that they have. Bias and ReLU are added in one pass over the output. In the backward pass, the ReLU masks
+ * the output's gradient while the bias's gradient is summed. */
 #include <stdlib.h>
 
 #include "../cuda_rows.h"
@@ -26,15 +26,17 @@ enum { FILL = 8 };
 typedef struct {
     const tutti_cuda_products *products;
     tutti_cudnn_plan plan;
-    tutti_small_conv small; /* kernels of our own; its `cuda` is not NULL if they compute some passes */
+    tutti_small_conv small; /* tutti's own kernels for small convolutions; small.cuda is NULL if they compute no pass */
     tutti_dtype type;       /* the type that is multiplied */
-    bool rows;              /* the library's form is row-major */
+    bool rows;              /* true if the library multiplies row-major values, false for channels last */
     tutti_cuda_channels in, out;
     tutti_cuda_weights weights;
-    bool copies_in, copies_out, copies_weights; /* inputs, outputs, weights must be copied, because they do not have the
-                                                 * library's form */
+    /* true if inputs, outputs or weights do not have the library's type and order, so they must be copied */
+    bool copies_in, copies_out, copies_weights;
     tutti_layout out_layout, weights_layout;
-    size_t at_in, at_weights, at_out, at_columns, at_workspace; /* offsets in scratch of the pieces in their names */
+    /* offsets in scratch, in bytes: of the copies of inputs, weights and outputs, of sums for the bias's gradient, of
+     * the library's workspace */
+    size_t at_in, at_weights, at_out, at_columns, at_workspace;
 } conv;
 
 /* ---- create ---- */
@@ -51,7 +53,8 @@ bool tutti_cuda_conv_fits(const tutti_kernel *k, const tutti_kernel_request *r, 
     return tutti_cuda_fits(k, r, pass) && tutti_cuda_reads(&weights) && reads_bias;
 }
 
-/* Gives trained weights channels last. Weights of one position or one channel lie alike in both orders. */
+/* Gives trained weights the order channels last. Weights with one position or one channel have the same bytes in both
+ * orders. */
 static void order_weights(tutti_kernel *k, const tutti_kernel_request *r, conv *s)
 {
     tutti_param_desc *w = &k->params[0];
@@ -122,8 +125,9 @@ static tutti_status plan(const tutti_kernel *k, const tutti_cudnn *cudnn, conv *
     return st || !is_small ? st : tutti_small_conv_begin(cudnn->cuda, &shape, &s->small, err);
 }
 
-/* Tries to multiply in the output's type, in 16 bits with channels filled up; then in f32: with channels as they are,
- * filled up, row-major. */
+/* Tries four ways until the library has algorithms for one. The first multiplies in the output's type; if that has 16
+ * bits, channels are filled up. The other three multiply f32: with the channels as they are, with channels filled up,
+ * and row-major. */
 static tutti_status plan_some_way(const tutti_kernel *k, const tutti_cudnn *cudnn, conv *s, bool training,
                                   tutti_failure *err)
 {

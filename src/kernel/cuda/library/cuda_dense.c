@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_dense.c: dense layers on a card by cuBLASLt, in the type of the output, with f32 sums (f32 without TF32): three
- * products; the forward product adds bias and ReLU. Gradients of weights are f32 whatever type is multiplied.
+ * products; the forward product adds bias and ReLU. Gradients of weights are f32 in all cases.
  *
- * A sample is read as a row of elements, whatever its order. Behind planes with channels last the input is not
- * reordered, and weights that are trained take its order, described as (units, C, H, W). Weights in another order are
- * copied into that order in scratch, and so are weights of 16 bits.
+ * A sample is read as a row of elements, whatever its order. If the input is planes with channels last, it is not
+ * reordered; instead weights that are trained get its order, described as (units, C, H, W). Weights in another order
+ * are copied into that order in scratch, and so are weights of 16 bits.
  *
  * A second row, tnn, transposes the weights first, so that the forward product reads both matrices along their rows.
  * Which of the two rows is faster depends on the shape (Shi, Xu and Chu, 2017). */
@@ -25,14 +25,16 @@ typedef struct {
     tutti_dtype din_type; /* the type in which the product leaves the input's gradient */
     tutti_cuda_weights weights;
     bool copies_in, copies_weights, permutes, transposes;
-    bool finishes; /* bias and ReLU are applied by a launch of their own, after the product */
+    bool finishes; /* true if a launch of its own applies bias and ReLU after the product */
     tutti_layout weights_layout;
-    size_t at_in, at_weights, at_bias, at_columns, at_workspace; /* offsets in scratch; gradients use the same places */
+    /* offsets in scratch, in bytes: of the copied input, weights and bias, of sums for the bias's gradient, of the
+     * library's workspace. The copies of gradients use the same places */
+    size_t at_in, at_weights, at_bias, at_columns, at_workspace;
 } dense;
 
 /* ---- orders of weights ---- */
 
-/* The channels and positions of a row of elements whose channels lie last. */
+/* A row of the weights: a number of positions, each with a number of channels side by side. */
 typedef struct {
     int64_t channels, plane;
 } row_form;
@@ -80,7 +82,7 @@ double tutti_cuda_product_seconds(const tutti_kernel *k, const tutti_kernel_requ
            tutti_candidate_bytes(k) / BYTES;
 }
 
-/* Gives weights that are trained the order of the input, if that is channels last. */
+/* If the input has channels last, gives weights that are trained the same order. */
 static void order_weights(tutti_kernel *k, const tutti_kernel_request *r, dense *s)
 {
     tutti_param_desc *w = &k->params[0];
@@ -93,8 +95,9 @@ static void order_weights(tutti_kernel *k, const tutti_kernel_request *r, dense 
     w->elements = s->n * s->k;
 }
 
-/* Describes the copy of weights from the parameter's order to the input's. A copy from channels
- * last to row-major is the reverse copy with the two parts of a row swapped. */
+/* Describes the copy of weights from the parameter's order to the input's order. A copy from channels last to row-major
+ * is described as a copy from row-major to channels last in which channels and positions change places: both transpose
+ * the same two dims. */
 static void describe_weights(const tutti_kernel *k, dense *s)
 {
     const tutti_shape *in = &k->in[0].shape;
@@ -117,7 +120,8 @@ static void describe_weights(const tutti_kernel *k, dense *s)
 
 /* ---- products ---- */
 
-/* Returns the alignment in bytes that a value has wherever it lies in a row of such values. */
+/* Returns the alignment in bytes that every value of a series has, if such values lie one behind the other in
+ * memory. */
 static int64_t alignment_of(const tutti_value *v)
 {
     int64_t bytes = 1;
@@ -227,7 +231,7 @@ static void destroy(tutti_kernel *k)
 
 /* ---- operands of the products: where they are, or copied into scratch ---- */
 
-/* Returns the input, or its gradient, in this type and in the order that it has. */
+/* Returns the description of v, the input or its gradient, with another element type and the same order. */
 static tutti_value retyped(const tutti_value *v, tutti_dtype type)
 {
     tutti_value other = *v;
@@ -247,8 +251,8 @@ static const void *input_of(const tutti_kernel *k, const tutti_kernel_args *a)
     return to;
 }
 
-/* Returns the weights in the order and type of the product. If weights are rounded, the same launch rounds the bias of
- * 16 bits that the product adds. */
+/* Returns the weights in the order and type that the product reads. If it reads 16 bits, the launch that rounds the
+ * weights also rounds the bias. */
 static const float *weights_of(const dense *s, const tutti_kernel_args *a, const tutti_cuda_bias *bias)
 {
     void *to = tutti_cuda_scratch_at(a, s->at_weights);

@@ -68,7 +68,7 @@ tutti_status tutti_cuda_products_of(tutti_cuda *c, const tutti_cuda_products **o
 
 /* ---- scratch ---- */
 
-/* ALIGNMENT: bytes, of each piece of scratch. SCRATCH_ALIGNMENT: of the whole scratch */
+/* alignments in bytes. ALIGNMENT: of each piece of scratch; SCRATCH_ALIGNMENT: of the whole scratch */
 enum { ALIGNMENT = 256, SCRATCH_ALIGNMENT = 64 };
 
 size_t tutti_cuda_scratch_take(tutti_kernel *k, size_t nbytes)
@@ -102,8 +102,8 @@ bool tutti_cuda_weights_same(const tutti_cuda_weights *w)
     return is_full && (w->is_last != w->rows || w->window == 1 || w->channels == 1);
 }
 
-/* Describes the weights for the kernels. A copy from channels last to row-major is described as the reverse copy with
- * the two parts of a filter swapped. */
+/* Describes the weights for the kernels of weights.cu. A copy from channels last to row-major is described as a copy
+ * from row-major to channels last in which channels and window change places: both transpose the same two dims. */
 static weights_form form_of(const tutti_cuda_weights *w, int64_t n)
 {
     const bool turned = w->rows && w->is_last;
@@ -159,7 +159,8 @@ void tutti_cuda_weights_take(const tutti_cuda_products *p, const tutti_cuda_weig
 
 /* ---- activations ---- */
 
-/* Describes the value as rows of channels. A value that is no planes has a single position. */
+/* Describes the value as rows of channels, one row for each position. A value that has no planes has a single
+ * position. */
 static channels_form rows_of(const tutti_cuda_channels *ch, const tutti_value *v)
 {
     const int64_t channels = ch->groups * ch->channels, all = tutti_shape_count(&v->shape);
@@ -247,7 +248,7 @@ typedef struct {
     bool in_lanes;
 } column_plan;
 
-enum { ROWS_EACH = 8 /* a thread takes at least this number of rows, if there are enough */, MOST_BLOCKS = 1024 };
+enum { ROWS_EACH = 8 /* a thread adds up at least this number of rows, if there are enough */, MOST_BLOCKS = 1024 };
 
 static column_plan plan_columns(const tutti_value *v)
 {

@@ -2,10 +2,11 @@
 /* cuda_products.h: conversions around products by a library of the card: weights, activations, bias, ReLU, gradients of
  * a bias (weights.cu, channels.cu).
  *
- * The library's form has channels last. The channels of each group are filled up with zeros if the library wants a
- * multiple. The form may be row-major instead. Functions put launches on the card's stream. Device functions are found
- * at the first call of tutti_cuda_products_of, once a card, so that running cannot fail. Addresses are multiples of 16
- * bytes except those of a value that is filled up or unfilled. Threads: as a tutti_cuda. */
+ * The *library's form* of a value is the order and type that the library multiplies. It has channels last, and the
+ * channels of each group are filled up with zeros if the library wants a multiple of 8. It may be row-major instead.
+ * Functions put launches on the card's stream. The first call of tutti_cuda_products_of for a card finds all device
+ * functions, so that no later launch fails for a missing one. Addresses must be multiples of 16 bytes; only the tensor
+ * that a copy adds filling to, or takes it from, may lie anywhere. Threads: one at a time for each card. */
 #ifndef TUTTI_KERNEL_CUDA_PRODUCTS_H
 #define TUTTI_KERNEL_CUDA_PRODUCTS_H
 
@@ -19,30 +20,30 @@ typedef struct {
     tutti_cuda_function columns[3], columns_any, columns_gather;
 } tutti_cuda_products;
 
-/* Returns the functions of the card c in *out, which live as long as the card. TUTTI_ERR_FAILED has the compiler's
- * words. */
+/* Sets *out to the functions of the card c. They live as long as the card. TUTTI_ERR_FAILED has the compiler's
+ * message. */
 tutti_status tutti_cuda_products_of(tutti_cuda *c, const tutti_cuda_products **out, tutti_failure *err);
 
 /* ---- scratch ---- */
 
-/* Adds a piece of nbytes to the scratch of a kernel and returns where it begins, a multiple of 256 bytes behind the
- * scratch's begin. */
+/* Adds a piece of nbytes to the scratch of a kernel. Returns its offset in scratch, a multiple of 256 bytes. */
 size_t tutti_cuda_scratch_take(tutti_kernel *k, size_t nbytes);
 static inline void *tutti_cuda_scratch_at(const tutti_kernel_args *a, size_t at)
 {
     return (char *)a->scratch + at;
 }
-/* Adds the piece of scratch in which a library works. tutti_cuda_workspace returns its address, a multiple of 256
- * bytes, as cuBLASLt wants it; scratch itself begins at a multiple of 64. */
+/* Adds the piece of scratch in which a library works and returns its offset. tutti_cuda_workspace returns the piece's
+ * address, a multiple of 256 bytes, as cuBLASLt wants it. The scratch itself may begin at any multiple of 64. */
 size_t tutti_cuda_workspace_take(tutti_kernel *k, size_t nbytes);
 void *tutti_cuda_workspace(const tutti_kernel_args *a, size_t at);
 
 /* ---- weights: (groups * filters, channels of a group, window) ---- */
 
 typedef struct {
-    int64_t groups, filters, filled_filters; /* number of groups; the other numbers are those of one group */
+    /* groups: number of groups; the other numbers count in one group. filled_filters: filters, filled up */
+    int64_t groups, filters, filled_filters;
     int64_t channels, filled_channels, window;
-    bool is_last; /* channels lie last in the parameter */
+    bool is_last; /* true if the parameter has channels last */
     bool rows;    /* the library's form is row-major, without padding */
 } tutti_cuda_weights;
 
@@ -50,7 +51,7 @@ typedef struct {
 int64_t tutti_cuda_weights_filled(const tutti_cuda_weights *w);
 /* True if the parameter has the library's form, except for its type. */
 bool tutti_cuda_weights_same(const tutti_cuda_weights *w);
-/* n elements of f32 that are rounded into another place. If `from` is NULL, there are none. */
+/* n elements of f32 at `from` that are rounded and written to `to`. If `from` is NULL, there are none. */
 typedef struct {
     const float *from;
     void *to;
@@ -62,7 +63,7 @@ void tutti_cuda_weights_put(const tutti_cuda_products *p, const tutti_cuda_weigh
                             tutti_dtype type, void *to);
 void tutti_cuda_weights_take(const tutti_cuda_products *p, const tutti_cuda_weights *w, tutti_dtype type,
                              const void *from, float *to);
-/* Rounds weights in the order that they have, and the bias, to this type in one launch. */
+/* Rounds weights, without a change of their order, and the bias to this type in one launch. */
 void tutti_cuda_weights_round(const tutti_cuda_products *p, const tutti_cuda_bias *weights, const tutti_cuda_bias *bias,
                               tutti_dtype type);
 
@@ -83,8 +84,8 @@ void tutti_cuda_channels_put(const tutti_cuda_products *p, const tutti_cuda_chan
 void tutti_cuda_channels_take(const tutti_cuda_products *p, const tutti_cuda_channels *ch, tutti_dtype type,
                               const void *from, tutti_cuda_place to);
 
-/* The result of a product, to which bias (NULL means none) and ReLU are still to be applied. `from` is in the library's
- * form of this type, not row-major. */
+/* The result of a product, before bias (NULL means none) and ReLU are applied. `from` is in the library's form of this
+ * type, and not row-major. */
 typedef struct {
     const void *from;
     tutti_dtype type;

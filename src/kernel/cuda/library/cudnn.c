@@ -156,8 +156,8 @@ static int ask_workspace(const tutti_cudnn_plan *p, tutti_kernel_pass pass, int 
                                                                 algorithm, bytes);
 }
 
-/* Takes the algorithm for the pass. Returns false if the library does not run it for these descriptions, or needs too
- * much memory. */
+/* Makes the plan use this algorithm for the pass. Returns false if the library does not run the algorithm for these
+ * descriptions, or if the algorithm needs too much memory. */
 static bool take(tutti_cudnn_plan *p, tutti_kernel_pass pass, int algorithm)
 {
     size_t bytes = 0;
@@ -167,8 +167,8 @@ static bool take(tutti_cudnn_plan *p, tutti_kernel_pass pass, int algorithm)
     return true;
 }
 
-/* Takes the first deterministic algorithm with this math, else with any math that the convolution allows, else one that
- * is always deterministic. */
+/* Chooses the pass's algorithm: the first deterministic one with this math type; else the first deterministic one with
+ * any math type that the convolution allows; else one that is always deterministic. */
 static bool choose(tutti_cudnn_plan *p, tutti_kernel_pass pass, int math)
 {
     static const int always[TUTTI_NPASSES] = {TUTTI_CUDNN_FORWARD_IMPLICIT_PRECOMP_GEMM, TUTTI_CUDNN_FILTER_ALGO_1,

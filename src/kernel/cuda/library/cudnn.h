@@ -2,10 +2,11 @@
 /* cudnn.h: convolutions by cuDNN 9: the library's handle, once a card, and plans, once a convolution.
  *
  * Values have channels last and weights lie as (filters, window, channels of a group); or both are row-major. All are
- * of one type. Sums are f32, in f32 without TF32. Algorithms are the first deterministic ones that the library's
- * heuristics name. Nothing is timed, so the same shapes give the same bits on a card.
+ * of one type. Sums are f32, in f32 without TF32. For each pass, the algorithm is the first deterministic one that the
+ * library's heuristics name. Nothing is timed, so the same shapes give the same bits on a card.
  *
- * Threads: as a tutti_cuda. Errors: preparing fails with the library's words; the card remembers a run that failed. */
+ * Threads: one at a time for each card. Errors: preparing fails with the library's message. If a run fails, the card
+ * remembers it (tutti_cuda_fail). */
 #ifndef TUTTI_KERNEL_CUDNN_H
 #define TUTTI_KERNEL_CUDNN_H
 
@@ -19,7 +20,7 @@ typedef struct {
     tutti_cuda *cuda;
 } tutti_cudnn;
 
-/* Returns the handle of the card c in *out, which lives as long as the card. */
+/* Sets *out to the library's handle for the card c. The handle lives as long as the card. */
 tutti_status tutti_cudnn_of(tutti_cuda *c, const tutti_cudnn **out, tutti_failure *err);
 
 typedef struct {
@@ -27,7 +28,7 @@ typedef struct {
     int64_t kernel, stride, pad, groups;
     tutti_dtype type; /* type of values and weights: f32, bf16 or f16 */
     bool rows;        /* true if all values are row-major */
-    bool training;    /* true if gradients are computed, too */
+    bool training;    /* true if the plan is for the backward passes as well */
 } tutti_cudnn_shape;
 
 typedef struct {
@@ -41,7 +42,7 @@ typedef struct {
  * tutti_cudnn_end releases *p, even if begin failed. */
 tutti_status tutti_cudnn_begin(const tutti_cudnn *c, const tutti_cudnn_shape *s, tutti_cudnn_plan *p,
                                tutti_failure *err);
-void tutti_cudnn_end(tutti_cudnn_plan *p); /* Releases a plan, which may be zeroed. */
+void tutti_cudnn_end(tutti_cudnn_plan *p); /* Releases a plan. A plan of zeros is accepted. */
 
 /* The memory of one pass, which reads two of in, weights and out and writes the third. workspace has as many bytes as
  * the plan says for the pass. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cudnn_api.h: the functions of cuDNN 9 that tutti calls, declared here: building needs neither NVIDIA's headers nor
  * the library. Names, parameters and values are those of cudnn_graph.h, cudnn_ops.h and cudnn_cnn.h. Descriptors are
- * opaque pointers. Threads: a handle is one thread's at a time. */
+ * opaque pointers. Threads: one at a time for each handle. */
 #ifndef TUTTI_KERNEL_CUDNN_API_H
 #define TUTTI_KERNEL_CUDNN_API_H
 
@@ -14,9 +14,9 @@ enum {
     TUTTI_CUDNN_DATA_HALF = 2,
     TUTTI_CUDNN_DATA_BFLOAT16 = 9,
 
-    TUTTI_CUDNN_DEFAULT_MATH = 0, /* f32 by TF32 where the card has it */
+    TUTTI_CUDNN_DEFAULT_MATH = 0, /* math type: f32 is multiplied as TF32 if the card has it */
     TUTTI_CUDNN_TENSOR_OP_MATH = 1,
-    TUTTI_CUDNN_FMA_MATH = 3, /* f32 without TF32 */
+    TUTTI_CUDNN_FMA_MATH = 3, /* math type: f32 is multiplied without TF32 */
 
     TUTTI_CUDNN_TENSOR_NCHW = 0,
     TUTTI_CUDNN_TENSOR_NHWC = 1,
@@ -25,14 +25,14 @@ enum {
 
     TUTTI_CUDNN_ALGORITHMS = 8, /* the largest number of algorithms that heuristics name for a pass */
 
-    /* Algorithms that few shapes rule out, and that always add up in one order. */
+    /* Numbers of algorithms. These work for nearly all shapes and always add up in one order. */
     TUTTI_CUDNN_FORWARD_IMPLICIT_GEMM = 0,
     TUTTI_CUDNN_FORWARD_IMPLICIT_PRECOMP_GEMM = 1,
     TUTTI_CUDNN_DATA_ALGO_1 = 1,
     TUTTI_CUDNN_FILTER_ALGO_1 = 1,
 };
 
-/* cudnnConvolution{Fwd,BwdData,BwdFilter}AlgoPerf_t, which have the same members. */
+/* Repeats cudnnConvolution{Fwd,BwdData,BwdFilter}AlgoPerf_t: these three structs have the same members. */
 typedef struct {
     int algorithm, status;
     float milliseconds;

@@ -6,10 +6,10 @@
 
 #include "../cuda_rows.h"
 
-/* These repeat the declarations of small_conv.cu. */
+/* These repeat constants of small_conv.cu. */
 enum { ROWS = 32, THREADS = 256, COLUMNS = 64, MOST_COLUMNS = 1280, NSIZES = 3, LANES = 4, PARTS = 8 };
 enum { BLOCKS_EACH = 2 /* blocks that a multiprocessor runs at the same time */, LEAST_SLAB = 2 * ROWS };
-/* filters and positions of a tile, by its size */
+/* number of filters and of positions of a tile, for each of the NSIZES tile sizes */
 static const int filters_of[NSIZES] = {16, 32, 64}, positions_of[NSIZES] = {64, 32, 32};
 
 typedef struct {
@@ -25,7 +25,7 @@ typedef struct {
 
 /* ---- shapes ---- */
 
-/* Returns the convolution whose outputs are the gradients of s's inputs, for stride 1. */
+/* Returns the convolution of stride 1 that computes the gradients of s's inputs from the gradients of s's outputs. */
 static tutti_cudnn_shape turned(const tutti_cudnn_shape *s)
 {
     tutti_cudnn_shape t = *s;
@@ -68,8 +68,8 @@ static int64_t divide_up(int64_t n, int64_t by)
 
 /* ---- which passes our kernels compute ---- */
 
-/* True if the shape is small enough for our kernels, which count elements of a value in 31 bits, rows in 20 and places
- * in a window in 15. */
+/* True if the shape is small enough for our kernels: they count a value's elements in 31 bits, rows in 20 bits and
+ * places in a window in 15 bits. */
 static bool is_countable(const tutti_cudnn_shape *s)
 {
     const int64_t in = s->in_channels * s->in_height * s->in_width,
@@ -92,11 +92,12 @@ static bool is_countable(const tutti_cudnn_shape *s)
  *
  * These are 0.2 to 7 TFLOP/s. With AlexNet's 64 to 192 filters of 5x5 the library reaches 20 to 38 TFLOP/s. So our
  * kernels take all convolutions of few filters, whose tiles the library leaves empty, and those of more filters that
- * have little arithmetic. The library keeps groups, or inputs, that leave half of our least tile empty. */
+ * have little arithmetic. The library also computes grouped convolutions and input gradients with so few filters that
+ * half of our smallest tile would be empty. */
 bool tutti_small_conv_fits(const tutti_cudnn_shape *s, tutti_kernel_pass pass)
 {
     enum { FEW_FILTERS = 32, MORE_FILTERS = 64, LEAST_FILTERS = 8 };
-    const double little = 2e9; /* multiplications up to which a convolution has little work */
+    const double little = 2e9; /* number of multiplications up to which a convolution counts as little work */
     const bool is_data = pass == TUTTI_PASS_DATA, is_params = pass == TUTTI_PASS_PARAMS;
     if (s->type != TUTTI_F32 || s->rows || !is_countable(s) || (is_data && s->stride != 1)) return false;
     if (pass != TUTTI_PASS_FORWARD && !s->training) return false;
@@ -115,7 +116,7 @@ bool tutti_small_conv_sums(const tutti_small_conv *s, tutti_kernel_pass pass)
 
 /* ---- preparing ---- */
 
-/* Cuts positions into as many slabs as fill the card once. */
+/* Cuts the positions into slabs, as many as there are blocks of threads that the card runs at the same time. */
 static void share_out(tutti_small_conv *s, int multiprocessors)
 {
     const patches_form f = form_of(&s->shape, NULL);

@@ -3,7 +3,7 @@
  * library's deterministic algorithms are slow.
  *
  * Values lie with channels last, weights as (filters, window, channels of a group), all f32. Sums have one order, which
- * follows from the shape and the card's multiprocessors. Threads: as a tutti_cuda. */
+ * follows from the shape and the number of the card's multiprocessors. Threads: one at a time for each card. */
 #ifndef TUTTI_KERNEL_CUDA_SMALL_CONV_H
 #define TUTTI_KERNEL_CUDA_SMALL_CONV_H
 
@@ -14,16 +14,16 @@ typedef struct {
     tutti_cuda *cuda; /* NULL means that the library computes all passes */
     tutti_cuda_function weights, slabs_sum, forward, data;
     tutti_cudnn_shape shape;
-    int64_t slab, nslabs; /* positions of the output in a slab, and number of slabs, for gradients of weights */
+    int64_t slab, nslabs; /* for the gradients of weights. slab: output positions in a slab; nslabs: number of slabs */
 } tutti_small_conv;
 
 /* True if our kernels compute this pass of a convolution of this shape. */
 bool tutti_small_conv_fits(const tutti_cudnn_shape *s, tutti_kernel_pass pass);
 /* Describes the convolution of shape s in *out and finds its device functions. TUTTI_ERR_FAILED has the compiler's
- * words. */
+ * message. */
 tutti_status tutti_small_conv_begin(tutti_cuda *c, const tutti_cudnn_shape *s, tutti_small_conv *out,
                                     tutti_failure *err);
-/* True if s was begun and our kernels compute this pass. */
+/* True if tutti_small_conv_begin has filled in s and our kernels compute this pass. */
 bool tutti_small_conv_sums(const tutti_small_conv *s, tutti_kernel_pass pass);
 size_t tutti_small_conv_scratch(const tutti_small_conv *s); /* Returns the bytes of scratch that the gradient of weights
                                                              * needs. */
