@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dense_gemm.c: dense by tutti's own matrix products (gemm.h): all three passes, in f32, and in bf16 if a row of loops
- * multiplies it. The weights of bf16 products are f32 and are rounded as they are packed. Bias and ReLU are part of the
- * product. Weights are packed block by block in the order in which they lie, so a B^T costs as much as a B.
+/* dense_gemm.c: dense by tutti's own matrix products (gemm.h): all three passes, in f32, and in bf16 if a row of gemm.h
+ * multiplies bf16 on this processor. The weights of bf16 products are f32 and are rounded as they are packed. Bias and
+ * ReLU are part of the product. Weights are packed block by block in the order in which they lie, so a B^T costs as
+ * much as a B.
  *
- * A sample is read as a row of elements, whatever its order: behind planes in blocks or with channels last the input is
- * not reordered. Weights that are trained take the input's order, one output's after the other's, described as (units,
- * C, H, W). */
+ * A sample is read as a row of elements, whatever its order. If the input is planes in blocks or with channels last, it
+ * is not reordered. Instead weights that are trained get the input's order, one output's weights after the other's,
+ * described as (units, C, H, W). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,8 +22,8 @@ typedef struct {
     tutti_layout weights_layout;
 } dense_gemm;
 
-/* Describes weights in the order of the input. Returns false if blocks of that order are not full, or if the order is
- * unknown. */
+/* Describes weights in the order of the input. Returns false if that order has a block that is not full, or if the
+ * order is unknown. */
 static bool describe_weights(const tutti_kernel *k, tutti_param_desc *weights, tutti_layout *layout)
 {
     const tutti_value *in = &k->in[0];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm.c: runs a matrix product by its plan. Each thread computes a rectangle of C. It cuts the rectangle into blocks
- * of columns, of k and of rows, and those into register blocks. Threads share nothing: each packs what it needs, even
- * if another thread packs the same. */
+ * of columns, of k and of rows, and those into register blocks. Threads share nothing: each thread packs what it needs,
+ * even if another thread packs the same elements. */
 #include "gemm.h"
 
 #include <assert.h>
@@ -10,8 +10,8 @@
 #include "../crew.h"
 #include "gemm_impl.h"
 
-enum { MOST_SUMS = 32 * 32 };        /* the most sums of a register block */
-enum { LINE = 64, LINE_CELLS = 16 }; /* a line of a cache, in bytes and in cells */
+enum { MOST_SUMS = 32 * 32 };        /* largest number of sums in a register block */
+enum { LINE = 64, LINE_CELLS = 16 }; /* a cache line, in bytes and in cells (32 bits, gemm_impl.h) */
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -25,7 +25,7 @@ static int64_t up(int64_t n, int64_t by)
 
 /* ---- operands that the caller packs before ---- */
 
-/* Label before the cells of a packed operand: the row and the sizes that it was packed for. */
+/* Label in front of the cells of a packed operand: the row of loops and the sizes for which the operand was packed. */
 typedef struct {
     const tutti_gemm_row *row;
     int64_t operand, side, k, block_k;
@@ -59,7 +59,7 @@ typedef struct {
     int64_t i, n, p, nk;
 } matrix_part;
 
-/* Packs all panels of the block. */
+/* Packs the part m of an operand, panel by panel. */
 static void pack_panels(const tutti_gemm_plan *plan, tutti_gemm_operand which, const tutti_gemm_source *matrix,
                         const matrix_part *m, tutti_gemm_cell *to)
 {
@@ -71,7 +71,8 @@ static void pack_panels(const tutti_gemm_plan *plan, tutti_gemm_operand which, c
                                                         panel * tutti_gemm_steps(row, m->nk));
 }
 
-/* Returns where the panels from i on of the block at p begin. i is a multiple of the panel. */
+/* Returns where, in a whole packed operand, the panels from i on begin, of the block of k that begins at p. i is a
+ * multiple of a panel's side. */
 static int64_t packed_at(const tutti_gemm_plan *plan, tutti_gemm_operand which, int64_t i, int64_t p, int64_t nk)
 {
     const int64_t width = up(side_of(plan, which), panel_of(plan, which)) * panel_of(plan, which);
@@ -83,7 +84,7 @@ void tutti_gemm_pack(const tutti_gemm_plan *plan, tutti_gemm_operand which, cons
     const tutti_gemm *g = &plan->gemm;
     const tutti_gemm_source matrix = tutti_gemm_source_of(g, which, from, 0);
     const packed_label label = label_of(plan, which);
-    /* the plan may have exchanged A and B, so an operand that it does not take packed is refused */
+    /* the plan may have exchanged A and B, so the caller must pack only an operand that this plan takes packed */
     assert(which == TUTTI_GEMM_A ? g->packed_a : g->packed_b);
     memcpy(packed, &label, sizeof label);
     tutti_gemm_cell *cells = (tutti_gemm_cell *)(void *)((char *)packed + TUTTI_GEMM_ALIGNED);
@@ -100,7 +101,8 @@ void tutti_gemm_pack(const tutti_gemm_plan *plan, tutti_gemm_operand which, cons
 typedef struct {
     const tutti_gemm_plan *plan;
     tutti_gemm_source a, b;
-    tutti_gemm_source next_b; /* B of the next product; its `from` is NULL if there is none, or if that B is packed */
+    /* B of the next product of the batch; its `from` is NULL if there is no next product, or if that B is packed */
+    tutti_gemm_source next_b;
     const tutti_gemm_cell *packed_a, *packed_b; /* operands that were packed before; NULL if they were not */
     const float *bias;
     char *c;
@@ -108,16 +110,18 @@ typedef struct {
     tutti_gemm_cell *block_a, *block_b; /* memory of this thread for packed blocks of A and B */
 } rectangle;
 
-/* A part of k: nk elements from p on, in `steps` steps. */
+/* A part of k: nk elements from p on, which are `steps` cells. */
 typedef struct {
     int64_t p, nk, steps;
     bool is_first, is_last;
 } depth;
 
-/* Cells of an operand in the form that a register block reads. */
+/* Cells of an operand, as register blocks read them. apart_i and apart_p: distance in cells from one row (of A) or
+ * column (of B) to the next, and from one step of k to the next. panel: distance in cells from one panel to the
+ * next. */
 typedef struct {
     const tutti_gemm_cell *at;
-    int64_t apart_i, apart_p, panel; /* panel: distance from one panel to the next */
+    int64_t apart_i, apart_p, panel; /* distances in cells */
     /* the last panel, if it is not full and so is packed apart from panels that are read in place; else NULL */
     const tutti_gemm_cell *last;
 } panels;
@@ -144,8 +148,9 @@ static panels find_panels(const rectangle *r, tutti_gemm_operand which, int64_t 
         return panels_packed(plan, which, block, d);
     }
     const tutti_gemm_cell *cells = matrix->from;
-    const int64_t pair = plan->row->pair; /* elements of a cell: neighbours of k, so distances between rows are divided
-                                           * by it */
+    /* number of elements in a cell: neighbours along k. Distances are in elements, so those between rows are divided by
+     * this number to be in cells */
+    const int64_t pair = plan->row->pair;
     const int64_t apart_i = matrix->apart_i == 1 ? 1 : matrix->apart_i / pair, apart_p = matrix->apart_p;
     const int64_t step = is_a && plan->row->a_in_tiles ? plan->row->vector : apart_p, over = n % panel_of(plan, which);
     if (is_a && plan->row->a_in_tiles && over % plan->row->vector) {
@@ -184,7 +189,8 @@ static void put_sums(const rectangle *r, const float *sums, const place *at, boo
     r->plan->row->finish(&f);
 }
 
-/* Multiplies rows and columns of C^T: sums are taken from C and brought back, transposed. */
+/* Multiplies a register block of C^T. The sums so far are read from C and transposed; the new sums are transposed and
+ * written to C. */
 static void multiply_turned(const rectangle *r, const depth *d, tutti_gemm_block *b, const place *at)
 {
     const int64_t rows = at->rows, columns = at->columns;
@@ -223,7 +229,7 @@ static void multiply_in_c(const rectangle *r, const depth *d, tutti_gemm_block *
     r->plan->row->multiply(b, rows, columns);
 }
 
-/* Multiplies a register block whose sums go to a buffer first. */
+/* Multiplies a register block whose sums go to a buffer first, and then to C. */
 static void multiply_beside(const rectangle *r, const depth *d, tutti_gemm_block *b, const place *at)
 {
     const int64_t rows = at->rows, columns = at->columns;
@@ -258,13 +264,13 @@ static tutti_gemm_fetched fetch_packed(const tutti_gemm_cell *cells, int64_t nce
                                 .apart = lines * LINE};
 }
 
-/* Describes memory to fetch: n elements of the side from i on, over the part of k in d. It is fetched in parts of
- * `lines` cache lines. */
+/* Describes memory of a matrix to fetch: n rows of A, or columns of B, from i on, over the part d of k. It is fetched
+ * in parts of `lines` cache lines. */
 static tutti_gemm_fetched fetch_matrix(const tutti_gemm_source *s, int64_t i, int64_t n, const depth *d, int64_t lines)
 {
     const int64_t size = (int64_t)tutti_dtype_bytes(s->type), apart = s->apart_i * size, down = s->apart_p * size;
     const bool by_k = s->apart_p == 1;
-    /* distance between parts along k, in bytes or elements */
+    /* distance between parts along k: in bytes if neighbours of k lie side by side (by_k), else in elements of k */
     const int64_t along = by_k ? lines * LINE / LINE_CELLS : lines;
     const int64_t parts = along ? up(by_k ? d->nk * size : d->nk, along) : 1;
     tutti_gemm_fetched f = {.at = (const char *)s->from + i * apart + d->p * down, .of_side = parts, .of_this = parts};
@@ -304,15 +310,16 @@ static sweep sweep_of(const tutti_gemm_plan *plan, int64_t i0, int64_t i1, int64
     return (sweep){i0, i1, j0, j1, b_stays, b_stays ? across : down, b_stays ? down : across};
 }
 
-/* Finds the place of panel `stays` of one operand and panel `passes` of the other. */
+/* Finds the row *i and the column *j of C at which the register block of these two panels begins. stays: number of the
+ * panel of the operand that stays in the cache; passes: number of the other operand's panel. */
 static void place_of(const rectangle *r, const sweep *s, int64_t stays, int64_t passes, int64_t *i, int64_t *j)
 {
     *i = s->i0 + (s->b_stays ? passes : stays) * r->plan->row->rows;
     *j = s->j0 + (s->b_stays ? stays : passes) * r->plan->row->columns;
 }
 
-/* Returns the sums of the register block after that of `stays` and `passes`, or NULL if there is none or if sums do not
- * go to C one by one. */
+/* Returns the sums of the register block that follows the block of panels `stays` and `passes`. Returns NULL if there
+ * is none, or if sums do not go to C one by one. */
 static float *sums_behind(const rectangle *r, const sweep *s, int64_t stays, int64_t passes)
 {
     int64_t i, j;
@@ -323,8 +330,8 @@ static float *sums_behind(const rectangle *r, const sweep *s, int64_t stays, int
     return floats_at(r, i, j);
 }
 
-/* Describes the memory to fetch if A is read from the matrix: the panels after the current one, while the current one
- * is read for the first time. */
+/* Describes the memory to fetch if A is read from the matrix without packing: the panels after the current one. They
+ * are fetched while the current panel is read for the first time. */
 static tutti_gemm_fetched fetch_in_place(const rectangle *r, const depth *d, const sweep *s, int64_t stays)
 {
     const int64_t rows = r->plan->row->rows, below = s->i0 + (stays + 1) * rows;
@@ -334,7 +341,8 @@ static tutti_gemm_fetched fetch_in_place(const rectangle *r, const depth *d, con
     return f;
 }
 
-/* Multiplies rows i0 .. i1 and columns j0 .. j1 of C. Blocks of one size whose sums go to C are multiplied together. */
+/* Multiplies rows i0 .. i1 and columns j0 .. j1 of C. Register blocks of one size whose sums go to C are multiplied by
+ * one call. */
 static void multiply_panels(const rectangle *r, const depth *d, const panels *a, const panels *b, const sweep *s,
                             tutti_gemm_fetched next)
 {
@@ -377,7 +385,7 @@ static depth depth_at(const tutti_gemm_plan *plan, int64_t p)
     return (depth){p, nk, tutti_gemm_steps(plan->row, nk), p == 0, p + nk == k};
 }
 
-/* Fetches the block of B behind this one, which may be the first block of the next product. */
+/* Describes the next block of B to fetch. It may be the first block of the next product of the batch. */
 static tutti_gemm_fetched fetch_next_b(const rectangle *r, int64_t j, const depth *d)
 {
     const tutti_gemm_plan *plan = r->plan;
@@ -421,7 +429,7 @@ typedef struct {
     char *workspace;
 } job;
 
-/* Cuts n into `of` parts of whole panels and returns the limits of part `which`. */
+/* Cuts n into `of` parts of whole panels. Part `which` is [*from, *to). */
 static void cut(int64_t n, int64_t panel, int64_t which, int64_t of, int64_t *from, int64_t *to)
 {
     const int64_t whole = up(n, panel);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm.h: tutti's own matrix products, for one product or a batch of them: C = map(A B + bias), or C += A B.
+/* gemm.h: tutti's own matrix products, for one product or a batch of them: C = map(A B + bias), or C += A B. `map` is
+ * the identity, ReLU or GELU.
  *
  * Blocked as in Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008), and BLIS: panels of
- * A and B are packed to the shape that a register block reads, blocks of panels stay in the caches that the system
- * reports. A *row* computes blocks by one instruction set; the table of rows is in gemm_plan.c.
+ * A and B are packed into the form that a register block reads. Blocks of panels are small enough to stay in the
+ * caches, whose sizes the system reports. A *row* computes blocks by one instruction set; the table of rows is in
+ * gemm_plan.c.
  *
  *   row            multiplies   how
  *   avx512         f32          14 x 32 sums in registers
@@ -13,12 +15,12 @@
  *   avx512-bf16    bf16         VDPBF16PS: two of k at once, 14 x 32 sums
  *   tiles          bf16         the loops of amx with tiles in plain C
  *
- * SUMS. An element of C is one chain of additions. It begins at 0 (at C with `accumulate`; never at the bias) and takes
+ * SUMS. An element of C is one chain of additions. It begins at 0 (with `accumulate` at C, never at the bias) and takes
  * the products in the order of k, by fused multiply-adds if the instruction set has them. So its bits depend on the row
  * alone: not on threads, blocks, caches, its place in C, or who packed the operands. avx512 and avx2 give the same
- * bits. Rows of bf16 take two or 32 of k at once, as their instructions do; subnormal numbers count as zero. The error
- * of an element is at most 2 (k + 4) 2^-24 (|A| |B| + |bias| + |C|) before C is rounded to its type; GELU adds 2^-18 of
- * its value, down to 2^-80.
+ * bits. Rows of bf16 add two or 32 elements of k at once, as their instructions do. Their instructions take subnormal
+ * numbers for zero. The error of an element is at most 2 (k + 4) 2^-24 (|A| |B| + |bias| + |C|) before C is rounded to
+ * its type; GELU adds 2^-18 of its value, down to 2^-80.
  *
  * Threads: a plan is frozen and may be shared; workspace and C belong to one run at a time. Runs allocate nothing and
  * cannot fail. */
@@ -48,14 +50,15 @@ typedef struct {
     int64_t stride_a, stride_b, stride_c; /* elements from one row in memory to the next; 0 means that rows lie side by
                                            * side */
     tutti_dtype type_a, type_b, type_c;   /* types of the matrices: f32, bf16 or f16 */
-    tutti_dtype multiplied;  /* type that is multiplied: f32, or bf16; operands of other types are rounded to it when
-                              * they are packed */
-    bool packed_a, packed_b; /* the operand was packed by tutti_gemm_pack */
+    /* the type in which elements are multiplied: f32 or bf16; operands of another type are rounded to it when they are
+     * packed */
+    tutti_dtype multiplied;
+    bool packed_a, packed_b; /* true if the caller has packed the operand by tutti_gemm_pack */
     int64_t batch;           /* number of products; 0 means 1 */
     /* elements from one product's matrix to that of the next product; 0 means one matrix for all products (not for C).
      * Packed operands of several products lie one behind the other: any value but 0 then means one operand each */
     int64_t apart_a, apart_b, apart_c;
-    bool accumulate;      /* C += A B: C is f32, and there is no bias or map */
+    bool accumulate;      /* true: C += A B; then C must be f32, without bias or map */
     tutti_gemm_bias bias; /* which bias is added: none, m floats or n floats, the same for the whole batch */
     tutti_gemm_map map;
     int nthreads;    /* number of threads, at least 1 */
@@ -69,27 +72,30 @@ struct tutti_gemm_row;
  * fields that have comments. */
 typedef struct {
     tutti_gemm gemm; /* the product, with every default filled in */
-    bool is_turned; /* C^T = B^T A^T is multiplied: in `gemm`, A and B, and m and n, have changed places; C and the bias
-                    * lie as before */
+    /* true if C^T = B^T A^T is computed; then A and B, and m and n, have changed places in `gemm`. C and the bias lie
+     * as before */
+    bool is_turned;
     const struct tutti_gemm_row *row;
-    int64_t block_m, block_n, block_k;     /* sides of the blocks, which fit the caches */
-    int nteams_batch, nteams_m, nteams_n;  /* numbers of threads along products, rows and columns */
-    bool streams;                          /* sums bypass the caches, because C is larger than they are */
-    bool copies_a, copies_b;               /* the operand is packed while multiplying; else it is read where it lies, or
-                                            * was packed before */
+    int64_t block_m, block_n, block_k; /* sides of the blocks, which fit the caches */
+    /* into how many parts the batch, the rows of C and its columns are divided among threads */
+    int nteams_batch, nteams_m, nteams_n;
+    bool streams; /* true if stores of C bypass the caches, because C is larger than these */
+    /* true if the operand is packed while multiplying; false if it is read where it lies, or was packed before */
+    bool copies_a, copies_b;
     size_t packed_a_bytes, packed_b_bytes; /* bytes of one matrix, packed by tutti_gemm_pack */
     size_t block_a_bytes, thread_bytes;
     size_t workspace_bytes; /* bytes of 64-byte aligned memory that a run may write; 0 means none */
 } tutti_gemm_plan;
 
-/* Plans a product. TUTTI_ERR_USAGE if a size is below 1 (k: below 0), if a stride is shorter than a row, if there is no
- * such combination of types, or if the row does not run here. */
+/* Plans a product. TUTTI_ERR_USAGE if a size is below 1 (k: below 0), if a stride is shorter than a row, if no row has
+ * this combination of types, or if this processor cannot run the row. */
 tutti_status tutti_gemm_plan_make(const tutti_gemm *gemm, tutti_gemm_plan *plan, tutti_failure *err);
 
-/* Packs one whole operand of one product (which the plan takes packed) from `from` into packed_*_bytes of memory that
- * is aligned to 64 bytes. `from` may go afterwards. Any plan of the same row with the same sides of this operand may
- * use the packed one, whatever the other operand, the batch and the threads. There is one exception: if k is over 512
- * (bf16: 1024, tiles: 2048), a plan whose C has 16 bits needs its own. */
+/* Packs one whole operand of one product. `which` is the operand, A or B; the plan must take it packed (packed_a,
+ * packed_b of tutti_gemm). `from` is the matrix, which is not needed afterwards. `packed` is packed_a_bytes or
+ * packed_b_bytes of memory, aligned to 64 bytes. Any plan of the same row with the same sides of this operand may use
+ * the packed operand, whatever the other operand, the batch and the threads. There is one exception: if k is over 512
+ * (bf16: 1024, tiles: 2048), a plan whose C has 16 bits needs its own packed operand. */
 void tutti_gemm_pack(const tutti_gemm_plan *plan, tutti_gemm_operand which, const void *from, void *packed);
 
 typedef struct {
@@ -101,7 +107,8 @@ typedef struct {
  * sides. */
 void tutti_gemm_run(const tutti_gemm_plan *plan, const tutti_gemm_operands *operands, void *workspace);
 
-/* Return the names of the rows, fastest first, with NULL behind the last; and whether a row can run here. */
+/* tutti_gemm_row_name returns the names of the rows, fastest first, and NULL behind the last. The next function tells
+ * whether this processor can run a row. */
 const char *tutti_gemm_row_name(int i);
 bool tutti_gemm_row_is_here(const char *name);
 /* True if a row that runs here multiplies that type. */

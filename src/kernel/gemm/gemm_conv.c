@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_conv.c: convolutions of 1 x 1 as tutti's own matrix products, in f32, and in bf16 if a row of loops multiplies
- * it. The weights of bf16 products are f32 and are rounded as they are packed. Values are read where they lie; nothing
- * is reordered. With a stride, which needs channels last, the positions that are read are first copied side by side;
- * the input's gradient is copied back from there, with zeros between.
+/* gemm_conv.c: convolutions of 1 x 1 as tutti's own matrix products (gemm.h), in f32, and in bf16 if a row of gemm.h
+ * multiplies bf16 on this processor. The weights of bf16 products are f32 and are rounded as they are packed. Values
+ * are read where they lie. Only a stride needs copies, and then values must have channels last. The input positions
+ * that the convolution reads are first copied side by side. The input's gradient is computed for these positions and
+ * copied back, and all other positions become zero.
  *
- * Channels last: positions of all samples are the rows of one product; row-major: positions of a sample are the columns
- * of one product a sample. With in (positions, C), out (positions, N), weights (N, C), or each in (C, positions) and so
- * on:
+ * With channels last there is one product, whose rows are the positions of all samples: in is (positions, C), out is
+ * (positions, N), weights are (N, C). With row-major values there is one product for each sample, whose columns are the
+ * sample's positions: in is (C, positions), out is (N, positions).
  *
  *               channels last          row-major
  *   forward     in weights^T           weights in
@@ -20,14 +21,16 @@
 #include "gemm.h"
 
 typedef struct {
-    tutti_gemm_plan forward, data, params, more_params; /* more_params: for the second and later samples */
+    /* the product of each pass. more_params: params for the second and later samples, whose products are added */
+    tutti_gemm_plan forward, data, params, more_params;
     tutti_layout out_layout;
     tutti_dtype type; /* the type of activations, and the type that is multiplied */
     bool channels_last;
-    int64_t batch, positions, in, out;    /* batch size; positions of one sample's output; input and output channels */
-    int64_t stride, height, width, right; /* height and width of the input; right: positions in a row of the output */
-    size_t picked_at; /* offset in scratch of the copy of the input's positions that are read; unused if the stride is
-                       * 1 */
+    int64_t batch, positions, in, out; /* batch size; positions of one sample's output; input and output channels */
+    /* height, width: of the input; right: number of positions in a row of the output */
+    int64_t stride, height, width, right;
+    /* offset in scratch of the copy of the input positions that are read; unused if the stride is 1 */
+    size_t picked_at;
     int nthreads;
 } state;
 
@@ -45,8 +48,8 @@ bool tutti_gemm_conv_fits(const tutti_kernel *k, const tutti_kernel_request *r, 
 }
 
 /* Estimates seconds where this row beats the library. Each pair of numbers is the ms of oneDNN 3.2, then of these
- * products, in bf16 by AMX, on one thread of a Xeon in steps of ResNet-50 (batch 16). taken: passes for which this row
- * is chosen:
+ * products. Both multiply bf16 by AMX on one thread of a Xeon, in training steps of ResNet-50 (batch 16). taken: passes
+ * for which this row is chosen:
  *
  *   channels, stride, plane of the output         d weights    d input      taken
  *   256 to 64, 1, 56 x 56                         7.0  9.3     4.4  6.4
@@ -76,7 +79,8 @@ double tutti_gemm_conv_seconds(const tutti_kernel *k, const tutti_kernel_request
     return OF_LIBRARY[pass] * tutti_onednn_seconds(k, r, pass);
 }
 
-/* Sets the operands' rows and columns: for one product over all positions, or for a product of each sample. */
+/* Sets the sizes of the products' operands: for one product over the positions of all samples, or for one product a
+ * sample. */
 static void describe(const state *s, const tutti_conv_attrs *at, tutti_gemm *forward, tutti_gemm *data,
                      tutti_gemm *params)
 {
@@ -141,7 +145,7 @@ static char *picked(const state *s, const tutti_kernel_args *a)
     return (char *)a->scratch + s->picked_at;
 }
 
-/* Returns where the first input element lies that output row y, counted over all samples, reads. */
+/* Returns the offset of the first input element that row y of the output reads. y counts the rows of all samples. */
 static size_t row_at(const state *s, int64_t y)
 {
     const int64_t down = s->positions / s->right;
@@ -233,7 +237,7 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
     tutti_gemm_run(&s->forward, &o, a->scratch);
 }
 
-/* Adds elements in the order of positions. */
+/* Returns sum plus the n elements at `from`, added one after the other. */
 static float add_numbers(tutti_dtype type, const char *from, int64_t n, float sum)
 {
     enum { BLOCK = 1024 };

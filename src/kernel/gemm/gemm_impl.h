@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_impl.h: declarations that the files of tutti's matrix products share: rows of loops, packed panels.
+/* gemm_impl.h: declarations that the files of tutti's matrix products share: rows of loops (tutti_gemm_row) and packed
+ * panels.
  *
- * Operands are packed as *cells* of 32 bits: a float, or two neighbours of k in bf16. A panel of A is row->rows rows of
- * C wide, a panel of B row->columns columns. Its cells lie as [k][side] (for A with a_in_tiles: [k / 16][side][16 of
- * k]). Sides and steps of k that are not full are filled up with zeros. In a whole packed operand the panels of the
+ * Operands are packed as *cells* of 32 bits. A cell is a float, or two bf16 elements that are neighbours along k. A
+ * *panel* of A has row->rows rows of A, and a panel of B has row->columns columns of B. The rows of A, or the columns
+ * of B, are the operand's *side*. Its cells lie as [k][side] (for A with a_in_tiles: [k / 16][side][16 of k]). A panel
+ * whose side or whose last step of k is not full is filled up with zeros. In a whole packed operand the panels of the
  * first block of k come first: [block of k][panel][k][side]. */
 #ifndef TUTTI_GEMM_IMPL_H
 #define TUTTI_GEMM_IMPL_H
@@ -31,21 +33,22 @@ typedef struct {
     int64_t block, apart;
 } tutti_gemm_scattered;
 
-/* Memory that will be needed soon, for packing or as packed cells, and is fetched into a cache meanwhile. While a
- * register block is computed, one part is fetched: a cache line for every row->fetch steps of k. */
+/* Memory that will be needed soon, as a matrix to pack or as packed cells. It is fetched into a cache while something
+ * else is multiplied. While one register block is computed, one part of the memory is fetched: a cache line for every
+ * row->fetch steps of k. */
 typedef struct {
     const char *at;
-    int64_t i, p;             /* i: bytes from a line to the next line; p: bytes from 16 lines to the next 16 */
-    int64_t left;             /* parts that are still to be fetched */
+    int64_t i, p; /* i: bytes from one cache line to the next; p: bytes from one run of 16 lines to the next run */
+    int64_t left; /* number of parts that are still to be fetched */
     /* The rows of A, or columns of B, are fetched in groups of 16, and a group in parts. of_side: parts of each group;
      * of_this: parts of the current group that are left. */
     int64_t of_side, of_this;
     int64_t apart, along; /* apart: bytes from a group to the next one; along: bytes from a part to the next one */
-    int64_t blocks;           /* register blocks that are left before the memory is needed */
+    int64_t blocks;       /* number of register blocks that are computed before the memory is needed */
 } tutti_gemm_fetched;
 
-/* Consecutive register blocks of C of one size, for a part of a block of k. Cells lie at the given distances; sums
- * start from the values at `begin` and go to `sums`. */
+/* Consecutive register blocks of C of one size, for a part of a block of k. Cells lie at the distances given here. Sums
+ * start from the values at `begin` and are written to `sums`. */
 typedef struct {
     const tutti_gemm_cell *a, *b;
     /* distances in cells (for A in tiles: in tiles): a_i from one row of A to the next, a_p and b_p from one step of k
@@ -56,21 +59,24 @@ typedef struct {
     int64_t begin_apart;
     float *sums;
     int64_t sums_apart; /* floats from one row to the next */
-    int64_t more; /* number of register blocks behind the first. The next three fields are their distances: cells of A,
-                   * cells of B, floats of begin and sums */
+    /* number of register blocks after the first one. The next three fields are the distances from one block to the
+     * next: in cells of A, in cells of B, and in floats of begin and sums */
+    int64_t more;
     int64_t next_a, next_b, next_c;
-    const float *next_sums; /* sums of the block behind the last; NULL if unknown */
-    /* two pieces of memory to fetch meanwhile, the second when the first has no parts left; NULL means none */
+    /* where the sums of the block after the last one lie, to be fetched meanwhile; NULL if unknown */
+    const float *next_sums;
+    /* two pieces of memory to fetch meanwhile: the second one when the first has no parts left; NULL means none */
     tutti_gemm_fetched *fetch;
-    bool streams; /* sums bypass the caches: they are many whole lines of memory */
+    bool streams; /* true if the stores of sums bypass the caches: then the sums fill whole cache lines */
 } tutti_gemm_block;
 
-/* Operations that are applied to finished sums. */
+/* Finished sums, and the operations that turn them into elements of C. */
 typedef struct {
     int64_t rows, columns;
     const float *sums;
     int64_t sums_apart;
-    const float *row_bias, *column_bias; /* from the block's first row or column on; NULL means none */
+    /* biases, beginning with that of the block's first row or first column; NULL means none */
+    const float *row_bias, *column_bias;
     tutti_gemm_map map;
     tutti_dtype type;
     void *to;
@@ -85,36 +91,39 @@ typedef struct tutti_gemm_row {
     int pair;                  /* elements of k in a cell */
     int step;                  /* elements of k that are multiplied at once; panels are filled up to multiples of it */
     int block_k;               /* elements of k in a block: the same in all plans, because operands are packed by it */
-    int fetch;                 /* steps of k for each line of memory that is fetched meanwhile; 0 means that none is */
-    bool a_in_tiles;           /* panels of A are cells [k / 16][side][16 of k] */
-    bool b_stays;              /* a panel of B stays in the first-level cache while panels of A pass; else a panel of
-                                * A stays while panels of B pass */
-    bool turns;          /* a product with few rows of C, whose B has k's neighbours side by side, is multiplied as C^T
-                          * = B^T A^T */
-    bool reads_in_place; /* a matrix whose elements are cells already need not be packed: a_i, a_p, b_p may have any
-                          * value */
+    int fetch;       /* number of steps of k for each cache line that is fetched meanwhile; 0: nothing is fetched */
+    bool a_in_tiles; /* true if the cells of a panel of A lie as [k / 16][side][16 of k] */
+    /* true if a panel of B stays in the first-level cache while it is multiplied with panel after panel of A; false if
+     * a panel of A stays and panels of B follow each other */
+    bool b_stays;
+    /* true if a product with few rows of C, whose B has neighbours of k side by side, is computed as C^T = B^T A^T */
+    bool turns;
+    /* true if a matrix whose elements are cells already need not be packed; then a_i, a_p and b_p may have any value */
+    bool reads_in_place;
     bool (*is_here)(void);
-    /* Packs n elements of the side and nk of k into panels of `side` that lie at the given distance in cells. n = 0
-     * writes one panel of zeros. */
+    /* Packs n rows of A (pack_a) or n columns of B (pack_b), each with nk elements of k. The panels have `side` rows or
+     * columns and lie `apart` cells from each other. n = 0 writes one panel of zeros. */
     void (*pack_a)(const tutti_gemm_source *source, int64_t n, int64_t nk, int side, tutti_gemm_cell *to,
                    int64_t apart);
     void (*pack_b)(const tutti_gemm_source *source, int64_t n, int64_t nk, int side, tutti_gemm_cell *to,
                    int64_t apart);
-    /* Packs rows that lie anywhere into one panel. For a panel of A, n rows are its side, and k are their elements from
-     * `from` on. For a panel of B, nk rows are steps, and n elements of each become its cells; the same for A unless it
-     * is in tiles. */
+    /* Pack rows that lie anywhere into one panel. For pack_rows, the n rows of `s` are rows of A (or columns of B), and
+     * their nk elements from `from` on run along k. For pack_steps, the nk rows of `s` are steps of k, and their n
+     * elements from `from` on are one for each row of A (or column of B). A panel of A in tiles is packed by pack_rows
+     * only. */
     void (*pack_rows)(const tutti_gemm_scattered *s, int64_t n, int64_t from, int64_t nk, int side,
                       tutti_gemm_cell *to);
     void (*pack_steps)(const tutti_gemm_scattered *s, int64_t from, int64_t n, int64_t nk, int side,
                        tutti_gemm_cell *to);
-    /* Computes the register blocks, rows x columns of C each. Columns are rounded up to whole vectors: so many sums are
-     * written, and so many elements of `begin` are read. */
+    /* Computes the register blocks, each with rows x columns sums of C. `columns` is rounded up to whole vectors: this
+     * number of sums is written in each row, and this number of elements of `begin` is read. */
     void (*multiply)(const tutti_gemm_block *block, int64_t rows, int64_t columns);
     void (*finish)(const tutti_gemm_finish *finish);
-    /* Transposes rows x columns of sums, for turned products. Rows lie `apart` elements from each other on both sides;
-     * both are read and written in squares of vectors. */
+    /* Transposes rows x columns of sums, for turned products. Rows lie `apart` elements from each other in `from` and
+     * in `to`. Whole squares of vectors are read and written. */
     void (*turn)(const float *from, int64_t rows, int64_t columns, float *to, int64_t apart);
-    /* enter prepares a thread for calls of multiply, and leave restores it; both may be NULL. state: 64 bytes. */
+    /* enter prepares a thread for calls of multiply; leave restores the thread. Both may be NULL. state: 64 bytes in
+     * which enter keeps what leave restores. */
     void (*enter)(void *state);
     void (*leave)(const void *state);
 } tutti_gemm_row;
@@ -127,12 +136,13 @@ extern const int tutti_gemm_nrows;
 
 /* Returns the fastest row that runs here, or NULL if none multiplies that type. */
 const tutti_gemm_row *tutti_gemm_fastest(tutti_dtype multiplied);
-/* Returns matrix number `product` of an operand as a source of cells. */
+/* Describes the operand of product number `product` of the batch as a matrix to pack. */
 tutti_gemm_source tutti_gemm_source_of(const tutti_gemm *gemm, tutti_gemm_operand which, const void *matrix,
                                        int64_t product);
-/* Returns the number of cells along k in a panel of nk elements. */
+/* Returns the number of cells along k in a panel with nk elements of k. */
 int64_t tutti_gemm_steps(const tutti_gemm_row *row, int64_t nk);
-/* True if panels of B stay in the first-level cache; in a turned product it is panels of A. */
+/* True if a panel of B stays in the first-level cache while panels of A pass. In a turned product a panel of A
+ * stays. */
 bool tutti_gemm_b_stays(const tutti_gemm_plan *plan);
 /* Returns the bytes of a whole packed operand, its label included. */
 int64_t tutti_gemm_packed_bytes(const tutti_gemm_plan *plan, tutti_gemm_operand which);

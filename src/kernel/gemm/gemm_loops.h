@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_loops.h: products of register blocks, written once for all instruction sets. Included once by gemm_vector.c and
- * the files of other rows after its vector.h and the definitions of
+/* gemm_loops.h: products of register blocks, written once for all instruction sets. gemm_vector.c and the files of
+ * other rows include it once, after vector.h and after definitions of
  *
  *   GEMM_ROWS, GEMM_VECTORS   rows and vectors of a register block
  *   GEMM_PAIR                 elements of k in a cell: 1 f32, 2 bf16
- *   GEMM_FETCH                steps of k that ask for a line of memory together
+ *   GEMM_FETCH                number of steps of k for each cache line that is fetched
  *   gemm_multiply_add(a, b, c)   c + a b, of vectors of cells
  *
  * A register block is a loop over k around GEMM_ROWS * GEMM_VECTORS sums that the compiler keeps in registers: vectors
- * of B are loaded, cells of A spread to all lanes. There is one for each number of rows and vectors up to the whole
- * block, so that an edge costs what it is. */
+ * of B are loaded, cells of A spread to all lanes. There is one such loop for each number of rows and vectors up to the
+ * whole block, so that a smaller block at the edge of C takes less time. */
 #ifndef TUTTI_GEMM_LOOPS_H
 #define TUTTI_GEMM_LOOPS_H
 
 #include "gemm_pack_loops.h"
 
 enum { GEMM_COLUMNS = GEMM_VECTORS * WIDTH, LINE = 16 /* cells in a cache line */ };
-/* 1 if the next sums are so many cache lines that each step of k fetches one of these lines; 0 if few */
+/* 1 if the sums of the next block are many cache lines, so that each step of k fetches one of these lines; 0 if they
+ * are few */
 enum { SPREADS = GEMM_ROWS * GEMM_COLUMNS > 8 * LINE };
 _Static_assert(!SPREADS || GEMM_FETCH == 1, "each step then asks for a line of both");
 
@@ -48,7 +49,7 @@ INLINE vector gemm_cells(const tutti_gemm_cell *cells)
     return load((const float *)(const void *)cells);
 }
 
-/* The place of a step of k, and the distances to the next step. */
+/* Where the cells of A and B for one step of k lie, and the distances to those of the next step. */
 typedef struct {
     const tutti_gemm_cell *a, *b;
     int64_t a_i, a_p, b_p;
@@ -77,7 +78,8 @@ typedef struct {
     int64_t i, on, left;
 } gemm_lines;
 
-/* Takes the next part of the memory f, as late as possible: only once at most f->left + 2 register blocks are left. */
+/* Takes the next part of the memory f to fetch, as late as possible: only once at most f->left + 2 register blocks are
+ * left before the memory is needed. */
 INLINE bool gemm_take_part(tutti_gemm_fetched *f, gemm_lines *lines)
 {
     if (f->left == 0 || f->blocks > f->left + 2) return false;
@@ -143,8 +145,8 @@ INLINE void gemm_put(vector sum[GEMM_ROWS][GEMM_VECTORS], float *to, int64_t apa
     }
 }
 
-/* Does all steps of k of a register block. Each step fetches one line of memory, first those of the next sums. Several
- * fetches at the same time would wait for each other. */
+/* Does all steps of k of a register block. Each step fetches one cache line, at first those of the next block's sums.
+ * Several fetches at the same time would wait for each other. */
 INLINE void gemm_sum(vector sum[GEMM_ROWS][GEMM_VECTORS], gemm_place at, int64_t steps, gemm_lines lines,
                      const float *next, int64_t next_apart, const int rows, const int vectors)
 {
@@ -164,7 +166,8 @@ INLINE void gemm_sum(vector sum[GEMM_ROWS][GEMM_VECTORS], gemm_place at, int64_t
         UNROLLED
         for (int q = 0; q < GEMM_FETCH; q++) {
             gemm_step(sum, &at, rows, vectors);
-            __asm__ volatile("" ::: "memory"); /* else the compiler reads ahead and runs out of registers */
+            /* without this the compiler moves loads to an earlier place and runs out of registers */
+            __asm__ volatile("" ::: "memory");
         }
     }
     for (; p < steps; p++) gemm_step(sum, &at, rows, vectors);
@@ -192,8 +195,8 @@ INLINE void gemm_blocks(const tutti_gemm_block *block, const int rows, const int
     }
 }
 
-/* The two cases: the cells of A for one step lie side by side (packed, or transposed in place), or the cells of one row
- * do. */
+/* Two versions of each loop: one for cells of A that lie side by side for one step of k (packed, or read in place from
+ * a transposed matrix), and one for cells that lie side by side within one row of A. */
 #define GEMM_BLOCK(rows, vectors)                                                                                      \
     static void gemm_steps_##rows##_##vectors(const tutti_gemm_block *block)                                           \
     {                                                                                                                  \
@@ -222,7 +225,7 @@ static void gemm_leave(const void *state)
     stream_fence();
 }
 
-/* Fields that all rows of register blocks share. `is_here` is the file's own. */
+/* The fields that all rows made by this header have in common. Each file sets `is_here` itself. */
 #define GEMM_ROW                                                                                                       \
     .rows = GEMM_ROWS, .columns = GEMM_COLUMNS, .vector = WIDTH, .pair = GEMM_PAIR, .step = GEMM_PAIR,                 \
     .fetch = GEMM_FETCH, .block_k = 512 * GEMM_PAIR, .reads_in_place = true, .is_here = is_here, .pack_a = gemm_pack,  \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm_pack_loops.h: packs panels and finishes sums of matrix products: the code around the products of register blocks
- * or tiles, written once for all instruction sets. Included after a vector_*.h and GEMM_PAIR, the elements of k in a
- * cell: 1 (f32) or 2 (bf16). */
+ * or tiles, written once for all instruction sets. Include it after a vector_*.h and after the definition of GEMM_PAIR,
+ * the number of elements of k in a cell: 1 (f32) or 2 (bf16). */
 #ifndef TUTTI_GEMM_PACK_LOOPS_H
 #define TUTTI_GEMM_PACK_LOOPS_H
 
@@ -38,8 +38,8 @@ INLINE vector gemm_take_along(const void *from, int64_t at, int64_t n, tutti_dty
     return (vector)join_halves(narrow_bf16(first), narrow_bf16(second));
 }
 
-/* Stores a whole vector even if the row is narrower: the excess lies in the next row, which is written later. After the
- * last row there is no such room, so only `side` cells are stored. */
+/* Stores a whole vector of cells even if the panel's row is narrower: the excess goes to the next row, which is written
+ * later. After the last row there is no such room, so only `side` cells are stored. */
 INLINE void gemm_put_cells(tutti_gemm_cell *to, vector cells, int64_t side, bool is_last)
 {
     float *numbers = (float *)(void *)to;
@@ -49,7 +49,8 @@ INLINE void gemm_put_cells(tutti_gemm_cell *to, vector cells, int64_t side, bool
         store_some(numbers, cells, side);
 }
 
-/* Copies steps of a full panel of floats without tests, and returns how many. Constant: vectors of a step. */
+/* Copies nsteps steps of k of a full panel of floats, without tests for missing elements. Returns nsteps. `vectors`,
+ * the number of vectors in a step, is a compile-time constant. */
 INLINE int64_t gemm_copy_steps(const tutti_gemm_source *source, int64_t nsteps, int64_t side, const int vectors,
                                tutti_gemm_cell *to, tutti_dtype type)
 {
@@ -130,12 +131,12 @@ INLINE void gemm_pack_along(const tutti_gemm_source *source, int64_t n, int64_t 
         }
 }
 
-/* Packs panel by panel. If neighbours along the side lie side by side, it packs a few of k at a time, so that memory is
- * read in long rows. */
+/* Packs panel by panel. If rows of A (or columns of B) lie side by side in memory, it packs SOME elements of k at a
+ * time for all panels, so that memory is read in long rows. */
 INLINE void gemm_pack_panels(const tutti_gemm_source *source, int64_t n, int64_t nk, int64_t side, tutti_gemm_cell *to,
                              int64_t apart, tutti_dtype type)
 {
-    enum { SOME = 8 }; /* more rows at once would be fetched one by one */
+    enum { SOME = 8 }; /* more rows at the same time are too many for the processor's prefetching */
     const bool across = source->apart_i == 1;
     const int64_t size = (int64_t)tutti_dtype_bytes(type), some = across ? SOME : nk;
     tutti_gemm_source part = *source;
@@ -194,7 +195,7 @@ static void gemm_finish(const tutti_gemm_finish *f)
     }
 }
 
-/* Transposes by squares. The missing elements of the last squares are zero. */
+/* Transposes sums in squares of vectors. Missing elements of the last squares count as zero. */
 static void gemm_turn(const float *from, int64_t rows, int64_t columns, float *to, int64_t apart)
 {
     for (int64_t i = 0; i < rows; i += WIDTH)

@@ -124,16 +124,16 @@ static void fill_in(tutti_gemm *g)
 
 /* ---- which operand takes which role ---- */
 
-/* True if it is faster to turn the product, that is, to compute C^T with B as the left operand. A row of loops reads
- * its left operand where it lies if k's neighbours lie side by side, but packs its right operand; so turning pays if A
- * is much smaller than B. For rows of vectors, it was measured to pay if rows of C fill panels and k is long against
- * the cost of transposing sums. */
+/* True if it is faster to turn the product, that is, to compute C^T with B as the left operand. The loops read the left
+ * operand where it lies if neighbours of k lie side by side, but they pack the right operand. So turning pays if A is
+ * much smaller than B. For rows with vectors (not tiles), measurements showed that turning pays if the rows of C fill
+ * panels, and if k is so long that transposing the sums costs little in comparison. */
 static bool is_better_turned(const tutti_gemm *g, const tutti_gemm_row *row)
 {
     enum {
         FEW_ROWS = 128,
         FEW_ROWS_OF_VECTORS = 64,
-        MOST_WASTE = 4 /* one part in MOST_WASTE of the rows may be missing */
+        MOST_WASTE = 4 /* at most one of MOST_WASTE rows of the panels may be filling */
     };
     if (!row->turns || g->packed_a || g->packed_b || !g->transpose_b || g->type_b != g->multiplied) return false;
     if (g->k % row->step || g->stride_b % row->pair || g->n < 4 * g->m) return false;
@@ -169,7 +169,8 @@ bool tutti_gemm_b_stays(const tutti_gemm_plan *plan)
 }
 
 /* Makes all blocks of rows about equally large. All panels of B are read once for each block of rows, so a last block
- * of few rows would be expensive. The number of blocks is rounded to the nearest, so blocks grow by at most a half. */
+ * of few rows would be expensive. The number of blocks is rounded to the nearest whole number, so a block grows by at
+ * most a half. */
 static void even_rows(tutti_gemm_plan *plan)
 {
     const int64_t m = (plan->gemm.m + plan->nteams_m - 1) / plan->nteams_m,
@@ -180,7 +181,8 @@ static void even_rows(tutti_gemm_plan *plan)
 
 /* Chooses the blocks. With vectors, the block of A takes half of the second-level cache and the block of B a part of
  * the third, which cores share. Tiles read faster than the third level delivers: there the block of B takes half of the
- * second level, beside a quarter for A. Sums of 16 bits are rounded once, so all of k is one block then. */
+ * second level, beside a quarter for A. If C has 16 bits, each sum must be rounded only once, so all of k is one
+ * block. */
 static void choose_blocks(tutti_gemm_plan *plan)
 {
     enum { MOST_B = 4 << 20 };
@@ -191,8 +193,9 @@ static void choose_blocks(tutti_gemm_plan *plan)
     /* with vectors, transposing the sums back and forth costs as much as about 50 steps of k */
     const int64_t block_k = plan->is_turned && !row->a_in_tiles ? 2 * row->block_k : row->block_k;
     plan->block_k = g->type_c == TUTTI_F32 || g->k < block_k ? block_k : round_up(g->k, row->step);
-    const int64_t left = row->a_in_tiles ? 0 : 1; /* with vectors, a line counts one byte more, so that no block fills
-                                                   * its share of a cache exactly: a panel fits beside it */
+    /* with vectors, a row of cells counts one byte more, so that no block fills its share of a cache completely and a
+     * panel still fits beside it */
+    const int64_t left = row->a_in_tiles ? 0 : 1;
     const int64_t cells = tutti_gemm_steps(row, least(plan->block_k, g->k)), line = cells ? cells * cell + left : 1;
     const int64_t most_a = second / 4, most_b = row->a_in_tiles ? second / 2 : least(third / 8, MOST_B);
     const int64_t rows = most_a / line / row->rows, columns = most_b / line / row->columns;
@@ -200,13 +203,15 @@ static void choose_blocks(tutti_gemm_plan *plan)
     plan->block_n = (columns < 1 ? 1 : columns) * row->columns;
 }
 
-/* floats in one way of the first-level cache: rows PAGE floats apart compete for the same sets, also of level 2 */
+/* floats in one way of the first-level cache. Rows that lie PAGE floats apart compete for the same sets, also in the
+ * second level */
 enum { PAGE = 1024 };
 
 /* Makes the block of B small enough for the second-level cache if C has few rows. Such a block is read only a few
  * times, so its first read from memory is a large part of the cost. The block takes half of that cache; the other half
  * is for a block of k of all rows of A, which is copied again for each block of B. If rows of B compete for cache sets,
- * blocks are larger, so that long pieces are packed at once. Rows of tiles were not measured and keep their blocks. */
+ * blocks are larger, so that long pieces are packed at once. With tiles this was not measured, so their blocks stay as
+ * they are. */
 static void keep_b_near(tutti_gemm_plan *plan)
 {
     const tutti_gemm *g = &plan->gemm;
@@ -221,8 +226,8 @@ static void keep_b_near(tutti_gemm_plan *plan)
 
 /* ---- threads ---- */
 
-/* Spreads threads over products first. The rest cut C so that as little as possible is packed twice: into the parts
- * that are most nearly square. */
+/* Gives threads to different products of the batch first. If there are more threads than products, each product's C is
+ * cut so that threads pack as few elements twice as possible: into the parts that are most nearly square. */
 static void choose_teams(tutti_gemm_plan *plan)
 {
     const tutti_gemm *g = &plan->gemm;
@@ -249,7 +254,7 @@ tutti_gemm_source tutti_gemm_source_of(const tutti_gemm *g, tutti_gemm_operand w
                                        int64_t product)
 {
     const bool is_a = which == TUTTI_GEMM_A,
-               along = is_a ? !g->transpose_a : g->transpose_b; /* true if k's neighbours lie side by side */
+               along = is_a ? !g->transpose_a : g->transpose_b; /* true if neighbours along k lie side by side */
     const int64_t stride = is_a ? g->stride_a : g->stride_b, apart = is_a ? g->apart_a : g->apart_b;
     tutti_gemm_source s = {
         .type = is_a ? g->type_a : g->type_b, .apart_i = along ? stride : 1, .apart_p = along ? 1 : stride};
@@ -262,8 +267,8 @@ int64_t tutti_gemm_steps(const tutti_gemm_row *row, int64_t nk)
     return round_up(nk, row->step) / row->pair;
 }
 
-/* True if so few rows of C read B that packing it does not pay (measured: bench/kernels/NOTES.md). The limit is lower
- * if B's panels are to stay in the first-level cache and every fourth of their rows competes for the same sets. */
+/* True if C has too few rows for packing B to pay (measured: bench/kernels/NOTES.md). The limit is lower if panels of B
+ * are to stay in the first-level cache and every fourth row of B competes for the same sets. */
 static bool reads_b_too_seldom(const tutti_gemm_plan *plan)
 {
     enum { FEW_ROWS = 128, FEWER = 95, FEWEST = 47 };
@@ -273,9 +278,9 @@ static bool reads_b_too_seldom(const tutti_gemm_plan *plan)
 }
 
 /* True if the operand is packed, false if it is read in place. Only a matrix whose elements are cells already can be
- * read in place. A then is, unless its rows compete for sets of the first-level cache (not in a turned product, whose
- * six rows leave two of eight ways free); B is if it is read seldom. Pairs of bf16 are cells if k's neighbours lie side
- * by side and no row ends within a pair. */
+ * read in place; pairs of bf16 are cells if neighbours of k lie side by side and no row ends within a pair. Such an A
+ * is read in place, except if its rows compete for sets of the first-level cache. A turned product has no such
+ * exception: its six rows leave two of the cache's eight ways free. Such a B is read in place if it is read seldom. */
 static bool copies(const tutti_gemm_plan *plan, tutti_gemm_operand which)
 {
     const tutti_gemm *g = &plan->gemm;
@@ -302,7 +307,8 @@ static int64_t block_bytes(const tutti_gemm_plan *plan, int64_t side, int64_t pa
 }
 
 /* True if stores of C bypass the caches, because C is too large to stay in the third-level cache. False with vectors of
- * half a cache line, because each then goes to memory alone (Zen 3: with k = 64 it took a fifth longer). */
+ * half a cache line, because each half line would go to memory by itself (Zen 3: with k = 64 it took a fifth
+ * longer). */
 static bool streams(const tutti_gemm_plan *plan)
 {
     /* LINE: floats of a cache line. MOST: upper limit of the third-level cache, in bytes, because the system may report
@@ -320,7 +326,8 @@ static bool streams(const tutti_gemm_plan *plan)
 
 tutti_status tutti_gemm_plan_make(const tutti_gemm *gemm, tutti_gemm_plan *plan, tutti_failure *err)
 {
-    /* panels in a block of a B that is read in place: the next panels read the same rows while these are in a cache */
+    /* number of panels in a block, for a B that is read in place: neighbouring panels read the same rows, so these are
+     * still in a cache */
     enum { FEW_PANELS = 4 };
     tutti_gemm_plan made = {.gemm = *gemm};
     tutti_status st = check(gemm, err);

@@ -19,7 +19,8 @@ typedef struct {
         statement;                                                                                                     \
     } while (0)
 
-/* Keeps the configuration of tiles that a library (oneDNN) left on this thread, to restore it afterwards. */
+/* Writes this thread's configuration of tiles, which a library (oneDNN) may have set, to `before`, so that it can be
+ * restored. Then sets up the tiles. */
 static void tile_enter(void *before)
 {
     tile_config all = {.palette = 1};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm_tile_loops.h: products by tiles of 16 x 16 cells, written once for the tiles of AMX and for those of plain C.
- * Included after a vector_*.h and gemm_tile_amx.h or gemm_tile_plain.h, which define the tiles:
+ * Include it after a vector_*.h and after gemm_tile_amx.h or gemm_tile_plain.h, which define the tiles:
  *
  *   tiles                       the state of all eight tiles
  *   tile_clear(t, n)            sets tile n to 0
@@ -20,7 +20,8 @@
 /* TILE: cells of a tile's side. TILE_BLOCK: side of a register block. TILE_STEP: elements of k in a tile */
 enum { TILE = 16, TILE_BLOCK = 2 * TILE, TILE_STEP = 2 * TILE };
 
-/* Numbers of tiles are parts of instructions' names: sums of rows 0, 16, columns 0, 16. */
+/* Numbers of the tiles. They are macros because a tile instruction needs its number in its text. SUMS_01: the sums that
+ * begin at row 0 and column 16. */
 #define SUMS_00   0
 #define SUMS_01   1
 #define SUMS_10   2
@@ -37,7 +38,7 @@ static int64_t tile_round_up(int64_t cells)
     return (cells + TILE - 1) / TILE * TILE;
 }
 
-/* Takes WIDTH x WIDTH cells from row i and cell p of k on, a vector for each row. */
+/* Loads WIDTH x WIDTH cells from row i and cell p of k on, one vector for each row. */
 INLINE void tile_take(const tutti_gemm_source *s, int64_t i, int64_t p, int64_t n, int64_t nk, vector square[WIDTH],
                       tutti_dtype type)
 {
@@ -85,7 +86,7 @@ static void tile_pack_b(const tutti_gemm_source *s, int64_t n, int64_t nk, int s
         memset(to + packed * side, 0, (size_t)over * sizeof *to);
 }
 
-/* Packs rows. A row of cells is a vector in each of its tiles. */
+/* Packs rows of A that lie anywhere into a panel of tiles. In each tile, the cells of one row lie side by side. */
 INLINE void tile_pack_rows_of(const tutti_gemm_scattered *s, int64_t n, int64_t from, int64_t nk, int64_t side,
                               tutti_gemm_cell *to, tutti_dtype type)
 {
@@ -109,8 +110,8 @@ static void tile_pack_rows(const tutti_gemm_scattered *s, int64_t n, int64_t fro
 
 /* ---- products ---- */
 
-/* Multiplies tiles for all steps of k into the block's one, two or four tiles of sums. two_rows and two_columns are
- * constants. */
+/* Multiplies tiles for all steps of k and adds the products to the block's one, two or four tiles of sums. two_rows and
+ * two_columns are constants at each call. */
 INLINE void tile_products(tiles *t, const tutti_gemm_block *block, const bool two_rows, const bool two_columns)
 {
     const tutti_gemm_cell *a = block->a, *b = block->b;

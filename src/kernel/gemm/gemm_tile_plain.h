@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_tile_plain.h: tiles in plain C for gemm_tile_loops.h. Sums follow TDPBF16PS in Intel's manual: for each row,
- * even and odd elements of k are summed apart, then together, then added to the sum. Unlike AMX, they do not take
- * subnormal numbers for zero. */
+/* gemm_tile_plain.h: tiles in plain C for gemm_tile_loops.h. Sums follow TDPBF16PS in Intel's manual: for each row, the
+ * products of even and of odd elements of k are summed apart; then both sums are added, and the result is added to the
+ * tile's sum. Unlike AMX, they do not take subnormal numbers for zero. */
 #ifndef TUTTI_GEMM_TILE_PLAIN_H
 #define TUTTI_GEMM_TILE_PLAIN_H
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_vector.c: products of f32 by the vectors of each instruction set. A register block has as many sums as registers
- * allow, beside two for columns of B and one or two for cells of A: 28 of 32 with AVX-512, 12 of 16 with AVX2, 8 in
- * plain C. AVX2 gives the bits of AVX-512, since in both a sum is one chain of fused multiply-adds.
+/* gemm_vector.c: products of f32 by the vectors of each instruction set. A register block has as many vectors of sums
+ * as registers allow: 28 of 32 registers with AVX-512, 12 of 16 with AVX2, 8 in plain C. Two more registers hold
+ * columns of B, and one or two hold cells of A. AVX2 gives the bits of AVX-512, since in both a sum is one chain of
+ * fused multiply-adds.
  *
- * With vectors of half a line a step of a register block takes 64 bytes of B and 24 of A, in six cycles, so B's panel
- * stays in the first level. With vectors of a whole line it takes 128 and 56 in 14 cycles, and the order in which C's
- * rows are written counts for more (Zen 4). */
+ * With vectors of half a cache line (AVX2), a step of a register block reads 64 bytes of B and 24 of A in six cycles,
+ * so a panel of B should stay in the first-level cache. With vectors of a whole line (AVX-512) it reads 128 and 56
+ * bytes in 14 cycles. There the order in which the rows of C are written matters more (Zen 4). */
 #include "../../tensor/isa.h"
 #include "../../tensor/vector.h"
 

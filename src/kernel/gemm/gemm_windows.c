@@ -25,7 +25,7 @@ bool tutti_windows_in_planes(const tutti_windows *w, const tutti_gemm_row *row)
 
 /* ---- runs of channels ---- */
 
-/* Points at the first channel that a tap sees in each window. */
+/* Sets a pointer for each window to the first channel that the tap reads. */
 static void point(const tutti_windows *w, const char *memory, int64_t position, int64_t n, int64_t tap, const void **at)
 {
     const int64_t each = (int64_t)tutti_dtype_bytes(w->type), bytes = w->at.block * each;
@@ -59,7 +59,7 @@ void tutti_windows_pack_rows(const tutti_windows *w, const tutti_gemm_row *row, 
     row->pack_rows(&s, n, w->channel + from, nk, row->rows, to);
 }
 
-/* Packs the panel's columns tap by tap. */
+/* Packs the columns of a panel of B, one tap after the other. */
 void tutti_windows_pack_steps(const tutti_windows *w, const tutti_gemm_row *row, const void *memory,
                               tutti_windows_steps *steps, int64_t number, int64_t n, tutti_gemm_cell *to)
 {
@@ -78,7 +78,8 @@ void tutti_windows_pack_steps(const tutti_windows *w, const tutti_gemm_row *row,
 /* ---- planes ---- */
 
 typedef struct {
-    int64_t lines, part, parts; /* lines of a channel; elements in a part of a line, and the number of parts */
+    /* lines: lines of a channel; part: elements in a part of a line; parts: parts of a line */
+    int64_t lines, part, parts;
 } planes_of;
 
 static planes_of shape_of(const tutti_windows *w)
@@ -94,8 +95,8 @@ static int64_t plane_numbers(const tutti_windows *w)
     return w->channels * p.lines * p.parts * p.part;
 }
 
-/* Returns the bytes of the table that lies before the planes. The table has the place of each number of the first
- * window. */
+/* Returns the bytes of the table that lies in front of the planes. The table has a pointer for each element of the
+ * first window. */
 static size_t table_bytes(const tutti_windows *w)
 {
     return (size_t)(w->taps_down * w->taps_right * w->channels) * sizeof(void *);
@@ -149,7 +150,7 @@ void tutti_windows_fill_planes(const tutti_windows *w, const void *memory, int64
         }
 }
 
-/* Returns the distance from one line of windows to the next. */
+/* Returns the distance in the planes, in elements, from one line of windows to the next. */
 static int64_t line_step(const tutti_windows *w)
 {
     const planes_of p = shape_of(w);

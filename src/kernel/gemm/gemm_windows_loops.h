@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_windows_loops.h: packs rows that lie anywhere into panels (gemm_windows.h). Included by gemm_pack_loops.h, whose
- * functions it uses. */
+/* gemm_windows_loops.h: packs rows that lie anywhere in memory (tutti_gemm_scattered) into panels. gemm_pack_loops.h
+ * includes it, and it uses functions of that file. */
 #ifndef TUTTI_GEMM_WINDOWS_LOOPS_H
 #define TUTTI_GEMM_WINDOWS_LOOPS_H
 
 enum { GEMM_MOST_SIDE = 32 };
 
-/* Returns where element q of a row lies. */
+/* Returns the offset of element q from the begin of its row, in elements. */
 INLINE int64_t gemm_scattered_at(const tutti_gemm_scattered *s, int64_t q)
 {
     return q < s->block ? q : q / s->block * s->apart + q % s->block;
 }
 
-/* Takes WIDTH cells that are neighbours along k, from n elements. The second of two vectors of elements may lie
- * apart. */
+/* Loads WIDTH cells that are neighbours along k, of which n elements exist. If they come from two vectors of elements,
+ * the second vector begins at `second`, which need not follow the first. */
 INLINE vector gemm_take_apart(const void *from, int64_t first, int64_t second, int64_t n, tutti_dtype type)
 {
     if (GEMM_PAIR == 1 || second == first + WIDTH || n <= WIDTH) return gemm_take_along(from, first, n, type);
@@ -27,7 +27,8 @@ INLINE vector gemm_take_apart(const void *from, int64_t first, int64_t second, i
     return (vector)join_halves(narrow_bf16(take(from, first, type)), narrow_bf16(upper));
 }
 
-/* Packs rows as the side, whose elements run along k: squares of elements are transposed. */
+/* Packs rows that become rows of a panel of A (or columns of B), with their elements along k. Squares of elements are
+ * transposed. */
 INLINE void gemm_pack_scattered_rows(const tutti_gemm_scattered *s, int64_t n, int64_t from, int64_t nk, int64_t side,
                                      tutti_gemm_cell *to, tutti_dtype type)
 {
@@ -58,12 +59,13 @@ INLINE vector gemm_take_rows(const void *row, const void *next, int64_t at, int6
     return (vector)join_upper(round_bf16(first), round_bf16(second));
 }
 
-/* Elements of a row that lie side by side: where, how many, and which cells of a step they become. */
+/* Elements of a row that lie side by side: where they lie, how many they are, and which cells of a step they become. */
 typedef struct {
     int64_t at, n, to;
 } gemm_piece;
 
-/* Cuts n elements from `from` on where blocks and vectors end. */
+/* Cuts n elements from `from` on into pieces: a piece ends where a block or a vector ends. Returns the number of
+ * pieces. */
 static inline int gemm_pieces(const tutti_gemm_scattered *s, int64_t from, int64_t n, gemm_piece *to)
 {
     int made = 0;
@@ -75,7 +77,7 @@ static inline int gemm_pieces(const tutti_gemm_scattered *s, int64_t from, int64
     return made;
 }
 
-/* Packs steps of exactly two whole vectors. */
+/* Packs steps of k whose elements are exactly two whole vectors. */
 INLINE void gemm_pack_two(const tutti_gemm_scattered *s, const gemm_piece *two, int64_t nk, int64_t side,
                           tutti_gemm_cell *to, tutti_dtype type)
 {
@@ -87,8 +89,8 @@ INLINE void gemm_pack_two(const tutti_gemm_scattered *s, const gemm_piece *two, 
     }
 }
 
-/* Packs rows as steps of k, whose elements become the side: n cells of each step. A whole vector is stored wherever a
- * later store overwrites its excess, because masked stores take several times as long on Zen 4. */
+/* Packs rows that become steps of k: n elements of each row become cells of the step. Wherever a later store overwrites
+ * the excess, a whole vector is stored, because masked stores take several times as long on Zen 4. */
 INLINE void gemm_pack_scattered_steps(const tutti_gemm_scattered *s, int64_t from, int64_t n, int64_t nk, int64_t side,
                                       tutti_gemm_cell *to, tutti_dtype type)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* implicit_conv.c: convolutions of any kernel, stride, padding and groups as products of windows that are never written
- * to memory (windows_product.h), in f32, and in bf16 if a row of loops multiplies it. The weights of bf16 products are
- * f32 and are rounded as they are packed.
+ * to memory (windows_product.h), in f32, and in bf16 if a row of gemm.h multiplies bf16 on this processor. The weights
+ * of bf16 products are f32 and are rounded as they are packed.
  *
  *   forward     out = windows of in, W
  *   d weights   dW = dout^T, windows of in
  *   d input     din = windows of dout, W flipped: with a stride of s one such product for each of s x s classes of
- *               positions, which use every s-th tap
+ *               positions, each of which uses every s-th tap
  *
  * Weights that are trained have the order that the products read, (out, tap down, tap right, in). Weights in any other
- * order are copied into it once a call. */
+ * order are copied into this order once a call. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,18 +21,19 @@
 enum { LINE = 64 };
 
 typedef struct {
-    tutti_windows_product forward, *data; /* data: an array of stride * stride */
+    tutti_windows_product forward, *data; /* data: an array of stride * stride products */
     tutti_windows_gradient params;
     tutti_blocks in, out;
     tutti_layout out_layout, weights_layout;
     tutti_dtype type;
     int64_t group_in, group_out, window; /* window: elements in one window */
-    bool is_direct;                      /* true if the weights lie in the wanted order already */
+    bool is_direct;                      /* true if the parameter already has the order that the products read */
     bool leaves_out;                     /* true if some class of positions uses no tap, so that its gradient is zero */
-    int64_t *offsets;                    /* offsets of each output, input and tap in the weights' own order; NULL if
-                                          * is_direct */
-    size_t weights_at, sums_at;          /* offsets in scratch, behind that of the products: of the weights (or their
-                                          * gradient) in the wanted order; of sums of the bias */
+    /* the offset in the parameter that each output, each input and each tap adds; NULL if is_direct */
+    int64_t *offsets;
+    /* offsets in scratch, which begins with the scratch of the products. weights_at: weights (or their gradient) in the
+     * order of the products; sums_at: sums of the bias */
+    size_t weights_at, sums_at;
 } state;
 
 /* ---- fitting ---- */
@@ -52,7 +53,7 @@ static tutti_windows windows_of(const tutti_conv_attrs *at, const tutti_blocks *
                            .right = out->width};
 }
 
-/* True if groups begin where blocks do. */
+/* True if each group of the convolution begins at a block of channels. */
 static bool divides(const tutti_blocks *b, int64_t groups)
 {
     return groups == 1 || b->nblocks == 1 || b->channels / groups % b->block == 0;
@@ -63,7 +64,8 @@ static bool is_written(const tutti_blocks *b, const tutti_gemm_row *row)
     return b->nblocks == 1 || b->block % row->vector == 0;
 }
 
-/* Finds the orders of input and output. The output takes the request's order, or the input's. */
+/* Describes input and output as blocks. The output gets the request's order, or the input's order if the request has
+ * none. */
 static bool orders_of(const tutti_kernel *k, const tutti_kernel_request *r, tutti_blocks *in, tutti_blocks *out,
                       tutti_layout *layout, tutti_value *v)
 {
@@ -91,9 +93,9 @@ bool tutti_implicit_conv_fits(const tutti_kernel *k, const tutti_kernel_request 
     }
 }
 
-/* Where this row beats the library: first, gradients of weights of many channels over few positions. Each pair of
- * numbers is the ms of oneDNN 3.2, then of this row, for 16 samples on one thread of an EPYC (Zen 4). taken: precisions
- * in which the row is chosen:
+/* This row beats the library in two cases. The first is gradients of weights with many channels and few positions. Each
+ * pair of numbers is the ms of oneDNN 3.2, then of this row, for 16 samples on one thread of an EPYC (Zen 4). taken:
+ * precisions in which the row is chosen:
  *
  *   channels, kernel, stride, plane of the output     bf16           f32            taken
  *   512 to 512, 3, 2, 7 x 7                           34.9 23.6      57.1 43.9      both (64: 155 85.5, 269 159)
@@ -108,9 +110,10 @@ bool tutti_implicit_conv_fits(const tutti_kernel *k, const tutti_kernel_request 
  * For the shapes that are taken the library is far below its usual speed. Its usual speed is that of a loop in
  * registers, which this row cannot beat (bench/kernels/NOTES.md).
  *
- * Second, with AVX2 alone, in blocks of 8 channels: forward, d weights, d input, as parts of the peak (16 multiply-adds
- * a cycle; counted cycles of an EPYC of Zen 3, 16 samples, the better of two rounds). 4 and 64 samples give about the
- * same; 1 sample gives 0.58 to 0.82 by oneDNN and 0.55 to 0.85 by this row:
+ * The second case is a processor with AVX2 but no AVX-512, with blocks of 8 channels. The numbers are forward, d
+ * weights and d input as parts of the peak (16 multiply-adds a cycle; counted cycles of an EPYC of Zen 3, 16 samples,
+ * the better of two rounds). With 4 and 64 samples the numbers are about the same. With 1 sample they are 0.58 to 0.82
+ * by oneDNN and 0.55 to 0.85 by this row:
  *
  *   channels, kernel, stride, plane of the output     oneDNN             this               taken
  *   512 to 512, 3, 2, 7 x 7                           0.67 0.61 0.67     0.89 0.82 0.84     yes
@@ -167,11 +170,12 @@ static void plan_forward(const tutti_kernel *k, state *s, const tutti_gemm_row *
     tutti_windows_product_plan(&s->forward);
 }
 
-/* One dimension of a class: the positions of the input that lie `rest` beyond a multiple of the stride, counted from
- * where the padding begins, and the taps that they see: every stride-th from tap `rest` on. The last tap belongs to the
- * smallest position of the output. */
+/* One dimension (height or width) of a class of input positions. Positions are counted from the begin of the padding.
+ * The class has the positions whose remainder by the stride is `rest`. They are read by the taps rest, rest + stride
+ * and so on. A position's last tap belongs to its smallest output position. */
 typedef struct {
-    /* before: number of positions by which the first window of the output begins before that of the first position */
+    /* taps: number of taps; first: the first input position of the class; positions: their number; before: number of
+     * output positions before position 0 at which the first window of dout begins */
     int64_t taps, first, positions, before;
 } class_of;
 
@@ -248,8 +252,8 @@ static size_t plan_back(const tutti_kernel *k, state *s)
     return larger(most, s->params.scratch_bytes);
 }
 
-/* Finds offsets in the weights' own order: those of all outputs, then of all inputs, then of all taps. A weight lies at
- * the sum of three. */
+/* Writes offsets in the parameter's own order: those that outputs add, then those of inputs, then those of taps. A
+ * weight lies at the sum of three such offsets. */
 static void find_offsets(const tutti_kernel *k, int64_t *to)
 {
     const int64_t *dim = k->params[0].shape.dim;
@@ -262,8 +266,8 @@ static void find_offsets(const tutti_kernel *k, int64_t *to)
             *to++ = tutti_layout_offset(layout, 2, y) + tutti_layout_offset(layout, 3, x);
 }
 
-/* Orders the weights. Those of bf16 products stay row-major, as the library keeps them, so that passes of both can
- * join. */
+/* Chooses the order of the weights. Weights that are multiplied in bf16 stay row-major, as the library keeps them, so
+ * that passes of this row and of the library can be joined. */
 static void order_weights(tutti_kernel *k, const tutti_kernel_request *r)
 {
     state *s = k->state;
@@ -273,7 +277,8 @@ static void order_weights(tutti_kernel *k, const tutti_kernel_request *r)
         (tutti_layout){.stride = {s->window, 1, dim[3] * dim[1], dim[1]}, .padded = {dim[0], dim[1], dim[2], dim[3]}};
     tutti_param_desc wanted = *p;
     wanted.layout = &s->weights_layout, wanted.elements = count;
-    const bool alike = dim[1] == 1 || dim[2] * dim[3] == 1; /* in these cases row-major is the wanted order, too */
+    /* in these cases row-major has the same bytes as the wanted order */
+    const bool alike = dim[1] == 1 || dim[2] * dim[3] == 1;
     if (r->training && !r->params_as && s->type == TUTTI_F32 && !alike) *p = wanted;
     s->is_direct = (alike && !p->layout) || tutti_param_order_hash(p) == tutti_param_order_hash(&wanted);
     s->sums_at = k->scratch_bytes;
@@ -326,7 +331,7 @@ static float *floats_at(const tutti_kernel_args *a, size_t at)
     return (float *)(void *)((char *)a->scratch + at);
 }
 
-/* Moves the taps of one output and one input. */
+/* Copies the taps of one output and one input. */
 static void move_taps(const float *from, float *to, const int64_t *tap_at, int64_t ntaps, int64_t apart, bool back)
 {
     if (back)
@@ -335,8 +340,8 @@ static void move_taps(const float *from, float *to, const int64_t *tap_at, int64
         for (int64_t t = 0; t < ntaps; t++) to[t * apart] = from[tap_at[t]];
 }
 
-/* Moves weights from their order to the wanted one, or back, by squares of outputs and inputs, which lie near each
- * other in all orders. */
+/* Copies weights from the parameter's order to that of the products, or back. It goes by squares of outputs and inputs,
+ * whose weights lie near each other in all orders. */
 static void move_weights(const tutti_kernel *k, const float *from, float *to, bool back)
 {
     enum { SIDE = 16 };
@@ -386,7 +391,8 @@ static void forward(tutti_kernel *k, const tutti_kernel_args *a)
     }
 }
 
-/* Adds block by block of each sample, in the order of positions. */
+/* Sums the output's gradient over all positions, for the gradient of the bias. Each channel's terms are added sample by
+ * sample, in the order of positions. */
 static void sum_bias(const state *s, const tutti_kernel_args *a)
 {
     const tutti_blocks *b = &s->out;

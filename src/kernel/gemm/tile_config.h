@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tile_config.h: configures a thread's AMX tiles and restores them, because oneDNN remembers what it configured.
- * Included by files NAME_amx.c alone. */
+/* tile_config.h: configures a thread's AMX tiles, and restores the earlier configuration afterwards, because oneDNN
+ * relies on its own. Only files NAME_amx.c include it. */
 #ifndef TUTTI_TILE_CONFIG_H
 #define TUTTI_TILE_CONFIG_H
 
 #include <immintrin.h>
 #include <stdint.h>
 
-/* The layout that LDTILECFG reads. */
+/* The 64 bytes that the instruction LDTILECFG reads. */
 typedef struct {
     uint8_t palette, start_row, reserved[14];
     uint16_t row_bytes[16];
     uint8_t rows[16];
 } tile_config;
 
-/* Loads a configuration. gcc 12's intrinsics declare that only a pointer's width of it is used. The empty statement
- * before the intrinsic makes the compiler write the whole configuration first; a statement after it marks all of it as
- * changed. */
+/* Loads a configuration. gcc 12's intrinsic declares that it reads only as many bytes as a pointer has. The empty
+ * statement before the intrinsic makes the compiler write the whole configuration first; a statement after it marks all
+ * of it as changed. */
 static inline void tile_config_take(const tile_config *config)
 {
     __asm__ volatile("" : : "r"(config) : "memory");

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transpose.c: transposes a matrix by tiles, with the loops of lane_copy_loops.h; threads take strips of rows of the
- * result. */
+/* transpose.c: transposes a matrix by tiles, with the loops of lane_copy_loops.h; each thread computes strips of the
+ * result's rows. */
 #include "transpose.h"
 
 #include "../crew.h"
 #include "../lanes/lane_impl.h"
 
-/* Sides of a tile of `from`: TILE_ROWS rows are one write of a strip; TILE_COLUMNS columns stay in the first-level
- * cache and in the TLB. */
+/* Sides of a tile of `from`. TILE_ROWS rows become a run of 128 elements in each row of the result. TILE_COLUMNS
+ * columns stay in the first-level cache and in the TLB. */
 enum { TILE_ROWS = 128, TILE_COLUMNS = 256 };
 
 static int64_t least(int64_t a, int64_t b)
@@ -15,7 +15,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Transposes strips [begin, end) of TILE_COLUMNS columns. */
+/* Transposes strips [begin, end) of `from`, each TILE_COLUMNS columns wide. */
 static void turn_strips(void *arg, int64_t begin, int64_t end, int thread)
 {
     const tutti_transposition *m = arg;

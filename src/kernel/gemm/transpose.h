@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transpose.h: transposes a matrix out of place. Threads: shared (pure). */
+/* transpose.h: transposes a matrix out of place. Threads: any (pure function). */
 #ifndef TUTTI_KERNEL_TRANSPOSE_H
 #define TUTTI_KERNEL_TRANSPOSE_H
 

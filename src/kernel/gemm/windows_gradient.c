@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* windows_gradient.c: the gradient of the weights of an implicit convolution: dW = dout^T windows. Each thread computes
- * parts of the columns of dW. The windows are steps of k. For each block of windows the thread packs its columns of
- * them into its part of the second-level cache, then packs panel after panel of dout, whose channels are rows. The sums
- * of a part stay in memory of the thread until all of k is in them. */
+ * parts of the columns of dW. The windows are the steps of k. For each block of windows the thread packs the columns
+ * that it computes, so that they stay in its part of the second-level cache. Then it packs panel after panel of dout,
+ * whose channels are the rows. The sums of a part stay in the thread's own memory until they contain all of k. */
 #include <assert.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ static size_t lines(int64_t nbytes)
     return (size_t)up(nbytes, LINE) * LINE;
 }
 
-/* Returns how many cells of k a block of n windows has, or with planes a block of n lines of windows. */
+/* Returns the number of cells along k in a block of n windows, or, with planes, in a block of n lines of windows. */
 static int64_t cells_of(const tutti_windows_gradient *g, int64_t n)
 {
     return g->in_planes ? n * tutti_gemm_steps(g->row, g->from.right) : tutti_gemm_steps(g->row, n);
@@ -72,7 +72,7 @@ typedef struct {
     char *scratch;
 } job;
 
-/* Windows `position` .. + n of all samples. */
+/* Windows [position, position + n), counted over all samples. */
 typedef struct {
     int64_t position, n;
 } steps;
@@ -82,7 +82,7 @@ static tutti_gemm_cell *cells_at(char *own, size_t at)
     return (tutti_gemm_cell *)(void *)(own + at);
 }
 
-/* Returns the offset in dout of channel c at a position, which is that of a window. */
+/* Returns the offset in dout, in elements, of channel c at a position. Positions are numbered as windows are. */
 static int64_t dout_at(const tutti_windows_gradient *g, int64_t position, int64_t c)
 {
     const tutti_blocks *d = &g->dout;
@@ -90,7 +90,7 @@ static int64_t dout_at(const tutti_windows_gradient *g, int64_t position, int64_
            c % d->block;
 }
 
-/* Gathers n channels of dout from `channel` on, side by side, for each window. */
+/* Copies n channels of dout from `channel` on to `strip`, side by side, for each window. */
 static void gather(const job *w, const steps *k, int64_t channel, int64_t n, char *strip)
 {
     const tutti_windows_gradient *g = w->g;
@@ -142,7 +142,7 @@ static void pack_dout(const job *w, char *own, const steps *k, int64_t panel, tu
     g->row->pack_a(&s, n, k->n, g->row->rows, to, 0);
 }
 
-/* A block of k: runs of windows, or lines of a sample whose planes are filled. */
+/* A block of k: a range of windows, or lines of windows of one sample, whose planes are filled. */
 typedef struct {
     steps all;
     int64_t line, nlines, cells;
@@ -175,7 +175,8 @@ static void pack_rows(const job *w, char *own, const block *k, int64_t panel)
     }
 }
 
-/* Multiplies register blocks of one size of a panel of dout together. */
+/* Packs panel after panel of dout, and multiplies each with the panels j0 .. j1 of the windows' columns. Register
+ * blocks of one size are multiplied by one call. */
 static void multiply(const job *w, char *own, const block *k, int64_t j0, int64_t j1, bool is_first)
 {
     const tutti_windows_gradient *g = w->g;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* windows_product.c: the forward product of an implicit convolution: C = map(windows W + bias). All weights are packed
- * once a run. A thread takes blocks of windows, packs them a block of k at a time into its part of the second-level
- * cache, and multiplies them with each panel of the weights. The sums of a block of C stay in memory of the thread
- * until all of k is in them, because C may have 16 bits and may lie in any order. */
+ * once a run. A thread takes blocks of windows. It packs one block of k of them at a time, which stays in its part of
+ * the second-level cache, and multiplies it with each panel of the weights. The sums of a block of C stay in the
+ * thread's own memory until they contain all of k, because C may have 16 bits and any memory order. */
 #include <string.h>
 
 #include "../crew.h"
@@ -62,7 +62,7 @@ static int64_t block_cells(const tutti_windows_product *p, int64_t u)
 
 static void cut_k(tutti_windows_product *p)
 {
-    enum { WHOLE = 64 }; /* a number of channels that every row packs without a rest */
+    enum { WHOLE = 64 }; /* a multiple of the number of channels that any row packs at once */
     const int64_t most_numbers = MOST_CELLS * p->row->pair, channels = p->from.channels;
     p->nchunks = p->in_planes ? 1 : up(channels, most_numbers);
     p->chunk = p->nchunks == 1 ? channels : up(up(channels, p->nchunks), WHOLE) * WHOLE;
@@ -86,7 +86,7 @@ static void cut_c(tutti_windows_product *p)
     p->nblocks = p->in_planes ? p->blocks_sample * p->from.at.batch : p->blocks_sample;
 }
 
-/* True if the weights of consecutive elements of a window lie at one distance from each other. */
+/* True if the weights of all consecutive elements of a window have the same distance from each other. */
 static bool runs_on(const tutti_windows_product *p)
 {
     const tutti_windows_weights *w = &p->weights;
@@ -157,7 +157,7 @@ static void pack_weights(void *arg, int64_t begin, int64_t end, int thread)
         }
 }
 
-/* Packs windows from `position` on, at most panels_m panels, for the block of k from unit `first` on. */
+/* Packs windows [position, end), at most panels_m panels of them, for the block of k that begins with unit `first`. */
 static void pack_windows(const job *w, const void *planes, int64_t position, int64_t end, int64_t first,
                          tutti_gemm_cell *to)
 {
@@ -177,7 +177,8 @@ static void pack_windows(const job *w, const void *planes, int64_t position, int
     }
 }
 
-/* Returns how many windows from `position` of all samples on lie at one distance from each other in the output. */
+/* Returns how many windows, from number `position` on, have places in the output with the same distance from each
+ * other. Windows are counted over all samples. */
 static int64_t lie_evenly(const tutti_windows_product *p, int64_t position)
 {
     const int64_t right = p->from.right, plane = p->from.down * right;
@@ -195,7 +196,8 @@ static int64_t place_of(const tutti_windows_product *p, int64_t position)
     return position / plane * to->at.sample_step + (y * to->at.width + x) * to->at.block;
 }
 
-/* Puts finished sums of windows and columns, by pieces of windows that lie at one distance and columns of one block. */
+/* Writes finished sums to the output, piece by piece: a piece's windows lie at one distance from each other, and its
+ * columns belong to one block of channels. */
 static void put_sums(const job *w, const float *sums, int64_t position, int64_t rows, int64_t column, int64_t columns)
 {
     const tutti_windows_product *p = w->p;
@@ -222,8 +224,8 @@ static void put_sums(const job *w, const float *sums, int64_t position, int64_t 
     }
 }
 
-/* Multiplies panels of columns j0 .. j1 of windows position .. end, for one block of k; A is packed. If the sums of all
- * of them are kept, register blocks of one size are multiplied together. */
+/* Multiplies windows [position, end) with the panels j0 .. j1 of the weights, for one block of k. The windows are
+ * packed already. If their sums stay in the thread's memory, register blocks of one size are multiplied by one call. */
 static void multiply_panels(const job *w, char *own, int64_t position, int64_t end, int64_t j0, int64_t j1,
                             int64_t first)
 {
@@ -271,7 +273,8 @@ static void multiply_windows(const job *w, char *own, int64_t position, int64_t 
         }
 }
 
-/* Multiplies blocks of windows. With planes, each block lies in one sample, whose planes are filled when it begins. */
+/* Multiplies blocks of windows [begin, end). With planes, each block lies in one sample, whose planes are filled when
+ * the sample begins. */
 static void multiply_blocks(void *arg, int64_t begin, int64_t end, int thread)
 {
     const job *w = arg;
