@@ -4,7 +4,7 @@
 #include "lane_value.h"
 
 typedef struct {
-    bool one_order; /* all inputs lie in one order */
+    bool one_order; /* true if all inputs have the same memory order */
     int nthreads;
 } add;
 

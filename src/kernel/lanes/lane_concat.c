@@ -21,7 +21,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     return st;
 }
 
-/* Moves elements between each input (or its gradient) and its channels in the whole. */
+/* Copies each input to its channels of the output, or the channels of dout to each input's gradient. */
 static void move_all(const tutti_kernel *k, const void *const *in, void *const *din, void *whole)
 {
     const concat *s = k->state;

@@ -17,8 +17,8 @@ INLINE vector conv_factor(const uint16_t *x)
     return (vector)_mm512_set1_epi32(pair);
 }
 
-/* Loads x[0] and a zero. The number behind x[0] may be an infinity, which times zero is not zero, or may lie beyond the
- * end. */
+/* Loads x[0] and a zero into every lane. The element behind x[0] must not be loaded: it may be an infinity, which times
+ * zero is not zero, or it may lie beyond the end. */
 INLINE vector conv_factor_alone(const uint16_t *x)
 {
     return (vector)_mm512_set1_epi32(*x);
@@ -44,7 +44,7 @@ INLINE vector conv_take_some(const uint16_t *x, int64_t n)
     return (vector)load_some_words(x, n);
 }
 
-/* Takes the first number of each pair, and a zero. */
+/* Loads the first element of each pair, with a zero as the second element. */
 INLINE vector conv_take_lower(const uint16_t *x)
 {
     return (vector)(load_words(x) & 0xffff);
@@ -67,7 +67,7 @@ INLINE words conv_upper(vector v, tutti_dtype type)
     return type == TUTTI_F32 ? round_bf16(v) : (words)v;
 }
 
-/* Joins n elements of a, as lower halves, with n elements of b, as upper halves, to words. b = NULL means zeros. */
+/* Writes n words: the lower halves are n elements of a, the upper halves n elements of b. b = NULL means zeros. */
 INLINE void conv_join_rows(const void *a, const void *b, int64_t n, uint16_t *to, tutti_dtype type)
 {
     int64_t i = 0;

@@ -38,7 +38,7 @@ INLINE vector conv_take_some(const float *x, int64_t n)
     return load_some(x, n);
 }
 
-/* Takes the first elements of pairs. Floats are not paired. */
+/* Loads floats. With bf16 this function takes the first element of each pair, but floats have no pairs. */
 INLINE vector conv_take_lower(const float *x)
 {
     return load(x);

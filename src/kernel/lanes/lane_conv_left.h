@@ -2,10 +2,11 @@
 /* lane_conv_left.h: computes the few output channels that are left over behind whole vectors, by lanes that hold taps.
  * Included by lane_conv_loops.h.
  *
- * On a processor that has two units for half and for whole vectors, half a vector costs as much as a whole one: of 50
- * channels the last two would take a fourth vector. The taps of a row of the window lie side by side in memory, so
- * vectors of them are full: 100 taps are 6.25 vectors. In the forward pass they are summed across lanes in the end, as
- * many sums at a time as a vector has lanes; the weights' gradient needs no such sum. */
+ * On a processor that starts two vector instructions a cycle, of whole vectors as well as of half ones, half a vector
+ * costs as much as a whole one. So of 50 channels the last two would take a fourth vector. The taps of a row of the
+ * window lie side by side in memory, so vectors of them are full: 100 taps are 6.25 vectors. In the forward pass the
+ * lanes of each sum are added up in the end, for as many sums at a time as a vector has lanes. The weights' gradient
+ * needs no such addition. */
 #ifndef TUTTI_LANE_CONV_LEFT_H
 #define TUTTI_LANE_CONV_LEFT_H
 
@@ -83,7 +84,8 @@ INLINE void conv_left_step(vector sums[TUTTI_CONV_LEFT_VECTORS][TUTTI_CONV_LEFT]
     }
 }
 
-/* Computes taps from `at` on of a row of the window. The first `known` of these taps are done already. */
+/* Computes the weights' gradient for the taps from `at` on of a row of the window. The first `known` of these taps were
+ * computed before. */
 INLINE void conv_left_taps(const tutti_conv_call *c, int64_t row, int64_t at, int64_t known, int nleft)
 {
     const int64_t step = c->channels * CONV_PAIR * CONV_PAIR;

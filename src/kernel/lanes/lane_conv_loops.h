@@ -4,14 +4,14 @@
  * whose two products go to one sum. A step takes CONV_PAIR elements, and an odd last element is taken alone, so nothing
  * is ever multiplied with the filling of a lane.
  *
- * Output channels lie across vectors: up to three whole ones and half a one. Half a vector costs half where vectors of
- * 512 bits are computed as two of 256: 50 channels take 3.5 vectors instead of 4 blocks of sixteen, 20 channels take
- * 1.5 instead of 2. A few channels behind whole vectors may be left to lanes of taps (lane_conv_left.h). A row of a
- * window is one run of kernel * channels elements, its taps. The sums of a tile stay in registers. In the forward pass
- * a tile is some positions of a row; in the weights' gradient, some taps. In the input's gradient lanes are the taps of
- * a row of the window, and a tile is positions below each other, so that an addition to the plane never overlaps the
- * one before. Each element is loaded once for all vectors and each vector once for the whole tile, so that products
- * hide the loads. */
+ * Output channels lie across vectors: up to three whole ones and half a one. Half a vector takes half the time on
+ * processors that compute a vector of 512 bits as two of 256: there 50 channels take 3.5 vectors instead of 4 blocks of
+ * sixteen, and 20 channels take 1.5 instead of 2. A few channels behind whole vectors may be left to lanes of taps
+ * (lane_conv_left.h). A row of a window is one run of kernel * channels elements, its taps. The sums of a tile stay in
+ * registers. In the forward pass a tile is some positions of a row; in the weights' gradient, some taps. In the input's
+ * gradient lanes are the taps of a row of the window, and a tile is positions below each other, so that an addition to
+ * the plane never overlaps the one before. Each element is loaded once for all vectors and each vector once for the
+ * whole tile, so that products hide the loads. */
 #ifndef TUTTI_LANE_CONV_LOOPS_H
 #define TUTTI_LANE_CONV_LOOPS_H
 
@@ -22,7 +22,7 @@ enum {
     CONV_MOST = WIDTH < 16 ? 3 : 4,      /* the most vectors of a tile, half a vector included */
     CONV_MOST_TAPS = WIDTH < 16 ? 2 : 4, /* the most vectors of a tile of the weights' gradient, which is CONV_TAPS
                                           * high */
-    CONV_SHORT = 4,                      /* positions of a tile; CONV_LONG if its sums stay in registers */
+    CONV_SHORT = 4, /* number of positions of a tile; it is CONV_LONG if the sums of a longer tile stay in registers */
     CONV_LONG = TUTTI_CONV_WIDTH,
     CONV_SUMS = WIDTH < 16 ? 12 : 24, /* number of vectors of sums that stay in registers */
     CONV_TAPS = TUTTI_CONV_TAPS
@@ -36,7 +36,8 @@ typedef struct {
     int64_t first, rest;
 } conv_lanes;
 
-/* Sum i of a tile adds x[i * apart + step * s] * lanes[s * lanes_apart], over the elements of x, CONV_PAIR a step. */
+/* The factors of a tile. Sum i adds x[i * apart + step * s] * lanes[s * lanes_apart] for each step s. A step takes
+ * CONV_PAIR elements of x. */
 typedef struct {
     const conv_number *x;
     int64_t apart, step, numbers;
@@ -132,7 +133,8 @@ INLINE void conv_lanes_rows(const tutti_conv_call *c, conv_lanes l, int nvectors
 
 /* --- gradient of the weights --- */
 
-/* Computes taps from `at` on of a row of the window. The first `known` of these taps are done already. */
+/* Computes the weights' gradient for the taps from `at` on of a row of the window. The first `known` of these taps were
+ * computed before. */
 INLINE void conv_taps(const tutti_conv_call *c, int64_t row, int64_t at, int known, conv_lanes l, int nvectors,
                       bool has_rest)
 {
@@ -170,8 +172,8 @@ INLINE void conv_lanes_taps(const tutti_conv_call *c, conv_lanes l, int nvectors
 
 /* --- gradient of the input --- */
 
-/* Computes a row of the window at positions (y, x), (y + 1, x), ... The first `known` of these positions are done
- * already. */
+/* Adds to the input's gradient what a row of the window gets from the output positions (y, x), (y + 1, x), ... The
+ * first `known` of these positions were computed before. */
 INLINE void conv_spread(const tutti_conv_call *c, int64_t row, int64_t y, int64_t x, int known, conv_lanes l,
                         int nvectors, bool has_rest)
 {
@@ -223,8 +225,8 @@ INLINE int64_t conv_most(conv_pass pass)
     return pass == CONV_WEIGHT_GRADIENT ? CONV_MOST_TAPS : CONV_MOST;
 }
 
-/* Returns how many whole vectors the next tile takes, for nlanes lanes. Tiles have one size as far as possible, because
- * small tiles wait for loads. */
+/* Returns how many whole vectors the next tile has, if nlanes lanes are left. Tiles have one size as far as possible,
+ * because small tiles wait for loads. */
 INLINE int64_t conv_whole(int64_t nlanes, int64_t most)
 {
     const int64_t vectors = (nlanes + WIDTH - 1) / WIDTH, tiles = (vectors + most - 1) / most;
@@ -259,7 +261,8 @@ INLINE void conv_left_do(const tutti_conv_call *c, conv_pass pass, int nleft)
         conv_left_weights(c, nleft);
 }
 
-/* Computes the channels that fill vectors or part of one, then the channels that are left. */
+/* Computes the channels that fill whole vectors or half of one, then the channels that are left over
+ * (lane_conv_left.h). */
 INLINE void conv_channels(const tutti_conv_call *c, conv_pass pass)
 {
     conv_all(c, c->out_channels - c->nleft, pass);

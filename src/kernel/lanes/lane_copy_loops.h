@@ -21,7 +21,7 @@ INLINE vector take_n(const void *from, int64_t at, int64_t n, tutti_dtype type)
     return n == WIDTH ? take(from, at, type) : take_some(from, at, n, type);
 }
 
-/* The place of elements on both sides: the first one, and the distance from line to line. */
+/* Where elements lie in both memories: the offset of the first one, and the distance from one line to the next. */
 typedef struct {
     const void *from;
     void *to;

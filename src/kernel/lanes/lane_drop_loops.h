@@ -13,14 +13,14 @@ INLINE longs every(uint64_t x)
     return (longs){0} + x;
 }
 
-/* Returns 1 in lanes whose lower half is at least `least`. */
+/* Returns 1 in lanes whose lower half is at least `least`, else 0. */
 INLINE longs is_at_least(longs word, uint64_t least)
 {
     return 1 ^ ((word & 0xffffffffu) - least) >> 63;
 }
 
-/* Draws four bytes for each of COUNTERS counters. Upper halves may hold anything: products read the lower halves
- * alone. */
+/* Draws four bytes for each of COUNTERS counters, 1 if the random word is at least `least`. Each 64-bit lane holds a
+ * word in its lower half; the upper half may hold anything, because products read only lower halves. */
 INLINE void draw_some(uint64_t key, uint64_t a, longs b, uint64_t least, uint8_t *lives)
 {
     typedef uint32_t fours __attribute__((vector_size(COUNTERS * sizeof(uint32_t))));

@@ -3,7 +3,8 @@
  * several at a time.
  *
  * saved: one byte for each number of the output, in the output's order; 1 means that the number is kept. Random words
- * are drawn in row-major order, four at a time. For other orders, a sample's bytes are drawn in scratch first. */
+ * are drawn in row-major order, four at a time. If the value has another order, a sample's bytes are first written to
+ * scratch in row-major order. */
 #include <math.h>
 #include <string.h>
 
@@ -11,12 +12,12 @@
 #include "../crew.h"
 #include "lane_value.h"
 
-enum { DRAWS = 1 << 12 }; /* number of counters that a thread draws at once */
+enum { DRAWS = 1 << 12 }; /* number of counters whose words a thread draws at once */
 
 typedef struct {
     tutti_blocks at;
-    int64_t n, sample; /* elements in memory; elements of a sample, row-major */
-    bool planes;       /* the memory is row-major */
+    int64_t n, sample; /* n: elements in memory, padding included; sample: elements of a sample, without padding */
+    bool planes;       /* true if the value is row-major */
     float scale;
     uint32_t least;
     int nthreads;
@@ -52,7 +53,7 @@ typedef struct {
     void *to;
 } job;
 
-/* Draws counters [first, first + n) of a sample. `room` is the number of bytes of `lives` that may be written. */
+/* Draws the words of counters [first, first + n) of a sample. room: number of bytes of `lives` that may be written. */
 static void draw(const job *j, int64_t sample, int64_t first, int64_t n, uint8_t *lives, int64_t room)
 {
     const dropout *s = j->k->state;
@@ -91,7 +92,7 @@ static void draw_planes(void *arg, int64_t begin, int64_t end, int thread)
     }
 }
 
-/* Brings the bytes of a sample from row-major into the value's order. */
+/* Copies the bytes of a sample from row-major order into the value's order. */
 static void order_lives(const dropout *s, const uint8_t *from, uint8_t *to)
 {
     const tutti_blocks *b = &s->at;

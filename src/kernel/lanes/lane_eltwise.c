@@ -7,7 +7,7 @@ typedef struct {
     tutti_map_loop *forward, *backward;
     int64_t n;
     int nthreads;
-    bool moves_zero; /* the function of 0 is not 0, so padding is cleared afterwards */
+    bool moves_zero; /* true if the function of 0 is not 0; then padding is set to 0 afterwards */
 } eltwise;
 
 static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)

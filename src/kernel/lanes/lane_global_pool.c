@@ -31,7 +31,8 @@ typedef struct {
     const tutti_kernel_args *a;
 } job;
 
-/* A block of a sample: its plane, the number of its channels, and their place in the output. */
+/* A block of channels of one sample: the address of its plane, the number of its channels, and their index in the
+ * output. */
 typedef struct {
     size_t plane;
     int64_t n, out;
@@ -62,7 +63,7 @@ static void do_means(void *arg, int64_t begin, int64_t end, int thread)
     }
 }
 
-/* Copies the first position to all others, doubling the copied part each time. */
+/* Copies the first position to all other positions. The copied part doubles each time. */
 static void spread(char *to, size_t nbytes, int64_t times)
 {
     const size_t all = nbytes * (size_t)times;

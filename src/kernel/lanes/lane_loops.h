@@ -3,9 +3,9 @@
  *
  * Loops that do not care which element lies in which lane work on *units* of two vectors. A unit of bf16 is one
  * register: its even elements become vector a by a shift, its odd ones vector b by a mask, and rounding joins them
- * again without a shuffle. tutti_lane_index gives the lane, in a table of values, that belongs to element i of memory.
- * Loops that need the order take WIDTH elements in order. The type is a constant wherever these functions are
- * called. */
+ * again without a shuffle. tutti_lane_index gives the place, in a table of channels' values, that belongs to element i
+ * of memory. Loops that need the order take WIDTH elements in order. The type is a constant wherever these functions
+ * are called. */
 #ifndef TUTTI_LANE_LOOPS_H
 #define TUTTI_LANE_LOOPS_H
 
@@ -101,8 +101,8 @@ INLINE void put_unit(void *to, int64_t at, unit u, writing how)
     }
 }
 
-/* Fetches into the second-level cache the memory that a loop over units reads or writes `ahead` bytes later. The
- * processor's own prefetching ends with each page. */
+/* Prefetches into the second-level cache the memory that lies `ahead` bytes behind the unit that a loop reads or writes
+ * now. The processor's own prefetching ends with each page. */
 INLINE void fetch_unit(const void *from, int64_t at, int64_t ahead, tutti_dtype type)
 {
     const int64_t nbytes = type == TUTTI_F32 ? 4 : 2;
@@ -116,7 +116,7 @@ INLINE int64_t at_most(int64_t n, int64_t most)
     return n < most ? n : most;
 }
 
-/* Takes the first n < UNIT elements of a unit; others are zero. */
+/* Loads the first n < UNIT elements of a unit; the others become zero. */
 INLINE unit take_part(const void *from, int64_t at, int64_t n, tutti_dtype type)
 {
     if (type != TUTTI_F32) return split(load_some_words((const uint16_t *)from + at, n), type);
@@ -135,7 +135,7 @@ INLINE void put_part(void *to, int64_t at, unit u, int64_t n, writing how)
     if (n > WIDTH) store_some(f + WIDTH, u.b, n - WIDTH);
 }
 
-/* Takes a whole unit, or the first n elements of one. n is a constant in loops over whole units. */
+/* Loads a whole unit, or the first n elements of one. n is a compile-time constant in loops over whole units. */
 INLINE unit take_of(const void *from, int64_t at, int64_t n, tutti_dtype type)
 {
     return n == UNIT ? take_unit(from, at, type) : take_part(from, at, n, type);
@@ -168,7 +168,7 @@ INLINE void store_table(float *table, unit u)
     store(table + WIDTH, u.b);
 }
 
-/* Returns the unit as memory of the type would hold it. */
+/* Returns the unit with its elements rounded as memory of this type would hold them. */
 INLINE unit rounded(unit u, tutti_dtype type)
 {
     return type == TUTTI_F32 ? u : split(join(u, type, false), type);
@@ -184,7 +184,7 @@ INLINE unit keep_unit(unit u, pair_bits where)
     return (unit){keep(u.a, lanes_set_of((bits)where)), keep(u.b, lanes_set_of((bits)(where >> WIDTH)))};
 }
 
-/* Runs a loop with the type as a constant. */
+/* Calls a loop in which the element type is a compile-time constant. */
 #define BY_TYPE(type, loop, ...)                                                                                       \
     switch (type) {                                                                                                    \
     case TUTTI_BF16: loop(__VA_ARGS__, TUTTI_BF16); break;                                                             \

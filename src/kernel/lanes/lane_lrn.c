@@ -9,14 +9,15 @@
 #include "../crew.h"
 #include "lane_value.h"
 
-/* SLACK: floats of room behind a tile, for a vector that begins behind the last element */
+/* TILE_NUMBERS: floats of a tile, about. MOST_POSITIONS: largest number of its positions. SLACK: floats of room behind
+ * a tile, for vectors that reach beyond its last element. LINE_FLOATS: floats of a cache line */
 enum { TILE_NUMBERS = 2048, MOST_POSITIONS = 64, SLACK = 32, LINE_FLOATS = 16 };
 
 typedef struct {
     tutti_blocks at;
-    bool planes;         /* positions lie side by side */
+    bool planes;         /* true if positions lie side by side, false if channels do */
     int64_t margin;      /* number of zero channels on each side, which stand for channels that do not exist */
-    int64_t tile, tiles; /* positions of a tile, and tiles of a sample */
+    int64_t tile, tiles; /* tile: number of positions of a tile; tiles: number of tiles of a sample */
     int64_t room;        /* floats of a tile with all margins */
     int nthreads;
 } lrn;
@@ -116,7 +117,7 @@ static void do_tiles(void *arg, int64_t begin, int64_t end, int thread)
                            to = tutti_lane_place_of(&j->k->in[0], j->forward ? a->out : a->din[0], 0);
     for (int64_t i = begin, before = 0; i < end; i++) {
         const int64_t left = s->at.plane - i % s->tiles * s->tile, n = left < s->tile ? left : s->tile;
-        /* the margins of this tile lie elsewhere */
+        /* this tile's margins lie at other places than those of the tile before */
         if (n != before) memset(tiles, 0, (size_t)(NTILES * s->room) * sizeof *tiles);
         before = n;
         const tutti_lrn_call call = call_of(j, tiles, n);

@@ -26,8 +26,8 @@ INLINE vector base_at(const tutti_lrn_call *c, int64_t i)
     return multiply_add(neighbours(c->square + i, c->step, c->first, c->last), all(c->alpha), all(c->k));
 }
 
-/* Computes the forward pass of a tile. Behind the tile's last element it fills up a whole vector with results that
- * nobody reads. */
+/* Computes the forward pass of a tile. It writes whole vectors, so results that nobody reads follow the tile's last
+ * element. */
 static void lrn(const tutti_lrn_call *call)
 {
     const tutti_lrn_call copy = *call, *c = &copy;
@@ -36,7 +36,7 @@ static void lrn(const tutti_lrn_call *call)
 }
 
 /* Computes the input's gradient of a tile. With base b: din = dout b^-beta - 2 alpha beta x * sum of dout x b^(-beta -
- * 1) over the channels whose windows hold din's channel. */
+ * 1) over the channels whose windows contain din's channel. */
 static void lrn_gradient(const tutti_lrn_call *call)
 {
     const tutti_lrn_call copy = *call, *c = &copy;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_math_loops.h: functions of whole vectors by polynomials, to 2^-22 or better, and the same on every processor of
- * an instruction set: nothing but additions, multiplications, one division. Coefficients: least maximal relative error
- * over the interval (Lawson's iteration), in double. NaN stays NaN. */
+/* lane_math_loops.h: functions of whole vectors by polynomials, with a relative error of 2^-22 or less. They use only
+ * additions, multiplications and one division, so their bits are the same on every processor with the same instruction
+ * set. The coefficients have the least maximal relative error over the interval (computed in double by Lawson's
+ * iteration). NaN stays NaN. */
 #ifndef TUTTI_LANE_MATH_LOOPS_H
 #define TUTTI_LANE_MATH_LOOPS_H
 

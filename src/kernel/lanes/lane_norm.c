@@ -2,17 +2,18 @@
 /* lane_norm.c: tutti's own batch normalisation, in every order and type, by any number of threads, with a merged ReLU
  * and addend: out = relu(normalised in[0] + in[1]). Arithmetic and sums are those of f32.
  *
- * Memory bounds the speed, so it counts how often elements are read. Forward reads the input twice and writes the
- * output. Both gradients come from one reduction, and backward_params makes both at once, panel by panel, so that input
- * and gradient are in a cache when they are read a second time. (If it is run apart, it leaves the sums in `saved` for
- * backward_data.) The library reads the input three times forward, does the reduction in both backward passes, and
- * cannot add.
+ * Memory bounds the speed, so the number of times that elements are read decides. Forward reads the input twice and
+ * writes the output. Both gradients come from one reduction, and backward_params makes both at once, panel by panel, so
+ * that input and gradient are in a cache when they are read a second time. (If it is run apart, it leaves the sums in
+ * `saved` for backward_data.) The library reads the input three times in the forward pass, computes the reduction in
+ * both backward passes, and cannot merge an addend.
  *
- * Under a ReLU the gradient's mask is found by computing the normalised element again; if something was added, from one
- * bit an element in `saved`. Then the first backward pass masks dout in place, and that is the gradient of in[1].
+ * If a ReLU is merged, the backward pass finds the gradient's mask by computing the normalised element again. If an
+ * addend is merged too, the mask is one bit for each element in `saved`. Then the first backward pass masks dout in
+ * place, and the masked dout is the gradient of in[1].
  *
- * saved, for Cp channels, padding included: mean, 1 / sqrt(variance + eps), mean gradient, its slope over x; then the
- * bits. */
+ * saved: for each channel, padding included, its mean, 1 / sqrt(variance + eps), the mean of the output's gradient, and
+ * the slope of that gradient over x; then the mask's bits. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +53,8 @@ static bool keeps_bits(const tutti_kernel *k)
     return at->relu && k->ninputs > 1;
 }
 
-/* True for an addend in another order. fused_adapter.c reorders it, but reads f32 (half_adapter.c widens 16 bits). */
+/* True if the addend has another order than the input. fused_adapter.c reorders it, but reads f32 (half_adapter.c
+ * converts 16 bits to f32). */
 static bool is_moved(const tutti_kernel *k, const tutti_kernel_request *r)
 {
     return keeps_bits(k) && r->precision == TUTTI_PRECISION_F32 && k->in[0].dtype == TUTTI_F32 &&
@@ -95,7 +97,7 @@ static void destroy(tutti_kernel *k)
 
 /* --- a pass --- */
 
-/* State that the owner of a pass keeps. */
+/* What the callbacks of a tutti_norm_pass find in p->owner. */
 typedef struct {
     const tutti_kernel *k;
     const tutti_kernel_args *a;
@@ -136,7 +138,7 @@ static tutti_norm_pass pass_of(run *r)
     return p;
 }
 
-/* The channels of a panel, padding included. Those below `known` exist. */
+/* The channels of a panel: `known` of them exist, the others are padding. */
 typedef struct {
     int64_t first, known, end;
 } channels;
@@ -162,7 +164,8 @@ static void find_scales(const tutti_norm_pass *p, int64_t panel, const float *rs
 
 /* --- forward --- */
 
-/* Finds a value near the mean, so that the variance does not cancel. */
+/* Finds a value near the mean of each channel. It is subtracted before squares are summed, so that the variance loses
+ * no digits by cancellation. */
 static void find_center(const tutti_norm_pass *p, int64_t panel, const tutti_norm_lanes *l)
 {
     tutti_norm_pass_first_mean(p, panel, l, p->channels[TUTTI_NORM_MEAN] + channels_of(p, panel).first);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_norm_loops.h: batch normalisation: the loops for every instruction set.
  *
- * What is merged, and the type, is a constant where a loop is called, so each combination becomes a loop of its own. */
+ * The type, and whether a ReLU and an addend are merged, are compile-time constants at each call, so each combination
+ * becomes a loop of its own. */
 #ifndef TUTTI_LANE_NORM_LOOPS_H
 #define TUTTI_LANE_NORM_LOOPS_H
 
 #include "lane_loops.h"
 
-/* Four rows are processed at a time if rows are short, so that the table is loaded once for four units, or if rows are
- * as long as a page. For lengths in between, four lines of two buffers in one page are too many for the processor's
- * prefetching (256 channels of bf16: sums of a gradient take 14 ns a unit, and 8 ns row by row). */
+/* Four rows are processed at a time in two cases: if rows are short, so that the table is loaded once for four units;
+ * or if a row is as long as a page or longer. For lengths in between, four lines of two buffers in one page are too
+ * many for the processor's prefetching (256 channels of bf16: sums of a gradient take 14 ns a unit, and 8 ns row by
+ * row). */
 enum { ROWS = 4, SHORT_ROW = 4, PAGE_ROW = 64 };
 
 INLINE bool walks_four(int64_t period)
@@ -37,12 +39,13 @@ INLINE unit times_plus(unit u, unit v, unit w)
     return (unit){multiply_add(u.a, v.a, w.a), multiply_add(u.b, v.b, w.b)};
 }
 
-/* How the gradient before the ReLU is found: dout as it is; or dout where the normalised element, computed again, is
- * positive; or dout where a bit is set. With bits the masked gradient is written to dout, because the addend needs it,
- * too, and the given gradient may be the sum of two. */
+/* How the gradient before the ReLU is found. AS_IT_IS: it is dout. BY_NUMBER: dout where the normalised element,
+ * computed again, is positive. BY_BIT: dout where the mask's bit is set. SUM_BY_BIT: the same, of the sum of two
+ * gradients. With bits the masked gradient is written to dout, because the addend needs it too. */
 typedef enum { AS_IT_IS, BY_NUMBER, BY_BIT, SUM_BY_BIT } mask_kind;
 
-/* The arguments of a loop, copied so that they stay in registers: stores of the loop could otherwise change them. */
+/* The arguments of a loop, in a copy that stays in registers: the compiler must assume that stores of the loop change
+ * the original. */
 typedef struct {
     tutti_norm_call call;
     tutti_norm_lanes lanes;
@@ -79,7 +82,7 @@ typedef struct {
     unit gradient, x; /* gradient: of the output; x: the input minus the mean */
 } pair;
 
-/* Reads n elements from `at` on; v is the index of the unit among the bits. */
+/* Reads n elements from `at` on. v: index in the mask of the unit that they belong to. */
 typedef pair pair_at(const tutti_norm_call *c, const entries *e, int64_t at, int64_t n, int64_t v, kind k);
 
 INLINE pair number_at(const tutti_norm_call *c, const entries *e, int64_t at, int64_t n, int64_t v, kind k)
@@ -113,7 +116,7 @@ INLINE void add_to_table(float *table, unit u)
     store_table(table, plus(load_table(table), u));
 }
 
-/* Adds unit v of a row, or the n < UNIT elements that are left of it. */
+/* Adds unit v of a row to the sums, or n < UNIT elements if the last unit is not full. */
 INLINE void sum_unit(const told *w, int64_t at, int64_t v, int64_t n, pair_at *find, kind k)
 {
     const entries e = entries_at(&w->lanes, v);

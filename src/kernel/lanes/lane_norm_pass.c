@@ -6,7 +6,8 @@
 
 #include "../crew.h"
 
-/* Number of rows whose sums are kept in float before they are added in double: for short rows and for long ones. */
+/* Number of rows that are summed in float before their sums are added in double: MANY_ROWS for rows of fewer than
+ * SHORT_ROW units, FEW_ROWS for longer ones. */
 enum { MANY_ROWS = 256, FEW_ROWS = 64, SHORT_ROW = 4 };
 /* Limits for cutting a panel: about CHUNKS chunks in all panels together. Each has at least CHUNK_NUMBERS elements and
  * CHUNK_POSITIONS positions, so that starting a thread pays, and sums are few compared with elements. */
@@ -49,7 +50,8 @@ bool tutti_norm_walk_of(const tutti_value *v, int nthreads, tutti_norm_walk *out
     *out = (tutti_norm_walk){.row = tutti_lane_here(), .nthreads = nthreads < 1 ? 1 : nthreads};
     if (!tutti_blocks_of(v, &out->at)) return false;
     const tutti_blocks *b = &out->at;
-    const bool whole = b->nblocks == 1; /* a panel of all channels: its samples lie side by side as one run */
+    /* true if one panel has all channels: then the samples lie one after the other as a single run */
+    const bool whole = b->nblocks == 1;
     out->padded = b->nblocks * b->block;
     out->n = b->batch * b->plane;
     out->nruns = whole ? 1 : b->batch;
@@ -164,8 +166,8 @@ static void clear_sums(const tutti_norm_walk *w, const tutti_norm_lanes *l)
     memset(l->product, 0, (size_t)w->entries * sizeof *l->product);
 }
 
-/* Adds the lanes of one channel in their order. If all lanes are of one channel, it adds halves first, which do not
- * wait for each other. */
+/* Adds up the lanes that belong to one channel, in their order. If all lanes belong to one channel, it adds halves
+ * first, because such additions do not wait for each other. */
 static void fold(const tutti_norm_walk *w, double *lanes, double *sum)
 {
     int64_t n = w->entries;

@@ -2,11 +2,11 @@
 /* lane_norm_pass.h: runs one pass of batch normalisation over memory on several threads: the sums of each channel, then
  * a result for each element.
  *
- * A *panel* is a block of channels. It lies in runs, one a sample (channels last: one in all). In a run channels repeat
- * like a pattern, which lane_impl.h describes. So one loop serves row-major planes, blocks of 8, 16 or 32 and any
- * number of channels last. A panel's sums are made in chunks, whose number follows from the shape alone, and are added
- * in the chunks' order. So the bits do not depend on the number of threads. Threads share panels or, if there are few
- * panels, chunks. */
+ * A *panel* is a block of channels. It lies in *runs*: one run for each sample, or, with channels last, one run in all.
+ * In a run the channels repeat in the pattern that lane_impl.h describes. So one loop serves row-major planes, blocks
+ * of 8, 16 or 32 channels, and any number of channels last. A *span* is a piece of a run. A panel's sums are made in
+ * chunks, whose number follows from the shape alone, and are added in the chunks' order. So the bits do not depend on
+ * the number of threads. Threads share panels or, if there are few panels, chunks. */
 #ifndef TUTTI_LANE_NORM_PASS_H
 #define TUTTI_LANE_NORM_PASS_H
 
@@ -16,20 +16,21 @@
 typedef struct {
     const tutti_lane_row *row;
     tutti_blocks at;
-    int64_t padded, n;            /* padded: number of channels with padding; n: elements of a channel */
-    int64_t nruns, run, run_step; /* nruns: runs of a panel; run: elements of a run; run_step: from run to run */
+    int64_t padded, n; /* padded: number of channels with padding; n: elements of a channel */
+    /* nruns: runs of a panel; run: elements of a run; run_step: elements from one run to the next */
+    int64_t nruns, run, run_step;
     int64_t period, entries;      /* period: units of a row; entries: elements of a row */
     int64_t span, spans, nchunks; /* span: elements of a span; spans: spans of a run; nchunks: chunks of a panel */
-    int32_t *channel;             /* the channel of each lane of a row, within the panel; owned */
-    size_t stream_bytes;          /* results of at least this size bypass the caches */
+    int32_t *channel;             /* for each lane of a row: its channel, counted within the panel; owned */
+    size_t stream_bytes;          /* results of at least this number of bytes bypass the caches */
     int nthreads;
-    bool by_panels; /* threads share panels; else they share chunks */
+    bool by_panels; /* true if threads share the panels, false if they share the chunks of each panel */
 } tutti_norm_walk;
 
-/* Fills in *out but leaves `channel` NULL. Returns false if the value has none of our orders. */
+/* Fills in *out but leaves `channel` NULL. Returns false if the value's order is none of memory_order.h. */
 bool tutti_norm_walk_of(const tutti_value *v, int nthreads, tutti_norm_walk *out);
 void tutti_norm_walk_lanes(tutti_norm_walk *w, tutti_dtype type); /* Fills in w->channel, each lane's channel. */
-/* Returns the number of units of all panels, in the order of bits. */
+/* Returns the number of units of all panels together; the mask has one entry of bits for each. */
 int64_t tutti_norm_walk_units(const tutti_norm_walk *w);
 size_t tutti_norm_walk_scratch(const tutti_norm_walk *w);
 
@@ -46,7 +47,7 @@ struct tutti_norm_pass {
     void (*before)(const tutti_norm_pass *p, int64_t panel, const tutti_norm_lanes *l);
     tutti_norm_loop *sums;                                    /* the loop that makes sums; NULL if the pass has none */
     void (*between)(const tutti_norm_pass *p, int64_t panel); /* called after the sums and before `map` */
-    tutti_norm_loop *map;                                     /* the loop that writes results; NULL if none are */
+    tutti_norm_loop *map; /* the loop that writes results; NULL if the pass writes none */
 };
 
 void tutti_norm_pass_begin(tutti_norm_pass *p);

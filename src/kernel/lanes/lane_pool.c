@@ -7,7 +7,8 @@
 #include "../crew.h"
 #include "lane_value.h"
 
-/* PLANES: planes that are transposed at once. MOST_ELEMENTS: of a window, because an element's index is a byte */
+/* PLANES: number of planes that are transposed at once. MOST_ELEMENTS: largest number of elements in a window, because
+ * an element's index is a byte */
 enum { PLANES = 16, MOST_ELEMENTS = 256 };
 
 typedef struct {
@@ -25,7 +26,7 @@ static size_t in_lines(size_t nbytes)
     return (nbytes + 63) / 64 * 64;
 }
 
-/* Returns the bytes of one group, in the type. */
+/* Returns the bytes of the planes of one group, in this type. */
 static size_t piece_bytes(const pool *s, const tutti_blocks *b, tutti_dtype type)
 {
     return in_lines((size_t)(b->plane * s->lanes) * tutti_dtype_bytes(type));
@@ -64,7 +65,7 @@ typedef struct {
     bool forward;
 } job;
 
-/* The planes that the loops read and write, and the number of rows written. */
+/* The value that the loops read and the value that they write. */
 typedef struct {
     const tutti_blocks *from_blocks, *to_blocks;
     const void *from;

@@ -2,9 +2,9 @@
 /* lane_pool_loops.h: pools over planes whose positions hold several channels: the loops for every instruction set.
  *
  * In the backward pass each element of the input's gradient is gathered from the windows in which it lies, in their
- * order. So it is written and rounded once, and rows do not depend on each other. If lanes do not fill the last vector,
- * it begins earlier and computes some lanes twice. If there are fewer lanes than a vector has, the rest of the vector
- * is not stored. */
+ * order. So each element is written and rounded once, and rows do not depend on each other. If lanes do not fill the
+ * last vector, it begins earlier and computes some lanes twice. If there are fewer lanes than a vector has, the rest of
+ * the vector is not stored. */
 #ifndef TUTTI_LANE_POOL_LOOPS_H
 #define TUTTI_LANE_POOL_LOOPS_H
 
@@ -33,7 +33,8 @@ INLINE reach windows_of(int64_t x, int64_t kernel, int64_t stride, int64_t pad, 
     return (reach){before < 0 ? 0 : before / stride + 1, last < windows ? last : windows};
 }
 
-/* Returns where the vector begins whose first lane would be l. n is the number of lanes. */
+/* Returns the lane at which the vector begins that is to compute lane l and those behind it: l, or an earlier lane if a
+ * whole vector would reach beyond the last lane. n: number of lanes that are computed. */
 INLINE int64_t begin_at(int64_t l, int64_t lanes, int64_t n)
 {
     return n == WIDTH && l + WIDTH > lanes ? lanes - WIDTH : l;
@@ -52,7 +53,7 @@ INLINE void put_lanes(void *to, int64_t at, vector v, int64_t n, tutti_dtype typ
         put_some(to, at, v, n, type);
 }
 
-/* Stores elements of the type, without rounding. */
+/* Stores elements that the type can hold exactly, so without rounding. */
 INLINE void put_same(void *to, int64_t at, vector v, tutti_dtype type)
 {
     if (type == TUTTI_BF16)
@@ -96,7 +97,7 @@ INLINE void max_of(const tutti_pool_call *c, int64_t from, int64_t to, int kerne
     if (c->winner) store_bytes(c->winner + to, which);
 }
 
-/* Returns the elements of a window inside input and padding. */
+/* Returns the length of a window in one direction, inside input and padding. */
 INLINE int64_t window_length(int64_t begin, const tutti_pool_call *c, int64_t n)
 {
     return at_most(c->kernel, n + c->pad - begin);
@@ -271,7 +272,7 @@ INLINE float line_sum(const void *plane, int64_t n, tutti_dtype type)
 }
 
 typedef struct {
-    const void *memory; /* elements in the order (positions, lanes) */
+    const void *memory; /* the plane's elements, in the order (positions, lanes) */
     int64_t lanes, positions;
 } pool_plane;
 

@@ -57,7 +57,7 @@ void tutti_lane_free_state(tutti_kernel *k)
 
 /* --- elements whose order does not matter --- */
 
-/* Returns where part `at` of n pieces of PIECE elements ends. */
+/* Returns the end of the first `pieces` pieces of PIECE elements, limited to n. */
 static int64_t end_of(int64_t n, int64_t pieces)
 {
     return pieces * PIECE < n ? pieces * PIECE : n;
@@ -204,13 +204,13 @@ void tutti_lane_clear_padding(const tutti_value *v, void *memory)
     for (int64_t sample = 0; sample < p.at.batch; sample++) clear_lanes(&p, sample, 0, p.at.plane);
 }
 
-/* Positions that are copied at once, so that a line of a plane is a few cache lines. */
+/* TILE: number of positions that are copied at once; in a plane they are a few cache lines. */
 enum { TILE = 256, MOST_INPUTS = TUTTI_MAX_OP_INPUTS };
 
 typedef struct {
     tutti_lane_place from[MOST_INPUTS], to;
     int n;
-    int64_t nchannels, tiles, tile, most; /* most: channels that are added at once */
+    int64_t nchannels, tiles, tile, most; /* most: largest number of channels that are added at once */
 } move_job;
 
 static void move_tile(const move_job *j, int64_t sample, int64_t position, int64_t n)

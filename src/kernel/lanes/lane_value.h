@@ -18,7 +18,7 @@ bool tutti_lane_fits(const tutti_kernel *k, const tutti_kernel_request *r, tutti
 /* The function `destroy` of rows whose state is one piece of memory. */
 void tutti_lane_free_state(tutti_kernel *k);
 
-/* Runs a map over the n elements of call->to, padding included. Of the call, type, x, y and `to` are read. */
+/* Runs a map over the n elements of call->to, padding included. Only call->type, x, y and `to` need to be set. */
 void tutti_lane_map(tutti_map_loop *loop, const tutti_map_call *call, int64_t n, int nthreads);
 void tutti_lane_sum(tutti_dtype type, const void *const *parts, int nparts, void *to, int64_t n, int nthreads);
 /* Converts n elements from one type to another. */
@@ -28,7 +28,7 @@ void tutti_lane_convert(tutti_dtype from_type, const void *from, tutti_dtype to_
 void tutti_lane_mask_dout(const tutti_kernel *k, const tutti_kernel_args *a, int nthreads);
 /* Adds each of nrows rows of n elements to sum, in their order. Uses one thread. */
 void tutti_lane_sum_rows(tutti_dtype type, const void *rows, int64_t nrows, int64_t n, float *sum);
-/* Writes zeros to the channels that fill up the last block, if there are any. */
+/* Writes zeros to the padding channels of the last block, if there are any. */
 void tutti_lane_clear_padding(const tutti_value *v, void *memory);
 
 /* A value, or its channels from a given one on. */
@@ -38,7 +38,7 @@ typedef struct {
     void *memory;
     int64_t channel;
 } tutti_lane_place;
-/* Returns the place of a value's channels from `channel` on. v must have one of our orders. */
+/* Returns the place of a value's channels from `channel` on. v must have an order of memory_order.h. */
 tutti_lane_place tutti_lane_place_of(const tutti_value *v, const void *memory, int64_t channel);
 /* Returns a view of elements (channel, position) of some channels at some positions of one sample. Several channels
  * must lie in one block. */

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn_conv_lanes.c: convolutions whose channels lie innermost (NHWC) and whose output channels fill few vectors
- * badly, by loops in lanes (lane_conv_loops.h) or tiles, sample by sample.
+/* onednn_conv_lanes.c: convolutions whose channels lie innermost (NHWC) and whose output channels leave a large part of
+ * their vectors empty. They are computed by the loops of lane_conv_loops.h or by tiles, sample by sample.
  *
- * The library computes whole vectors of output channels: of 20 it computes 32, of 50 it computes 64. The loops can
- * compute half a vector, which costs half where a vector of 512 bits is computed as two of 256 (Zen 4). On other
- * processors half a vector costs a whole one; there lanes of taps (lane_conv_left.h) compute the few channels that are
- * left over. Padding is put around a copy of the sample; the sum of the bias reads the gradient of a sample while it is
- * in a cache.
+ * The library computes whole vectors of output channels: of 20 it computes 32, of 50 it computes 64. Our loops can
+ * compute half a vector. On processors that compute a vector of 512 bits as two of 256 (Zen 4), that takes half the
+ * time. On other processors half a vector takes as long as a whole one. There the few channels that are left over are
+ * computed by lanes that hold taps (lane_conv_left.h). Padding is put around a copy of the sample. The gradient of the
+ * bias is summed from a sample's output gradient while this is still in a cache.
  *
  * bf16 is multiplied in pairs (AVX512-BF16), sums are f32 and what is stored is rounded once. A pair is two taps of a
  * row of the window in the forward pass, two output channels in the input's gradient, and two neighbouring positions of
  * a row in the weights' gradient. Elements that do not lie in pairs are joined first: weights once a call, inputs and
  * gradients once a sample.
  *
- * Where the processor has AMX, products use tiles, which are much faster than vectors. The library's tiles compute all
- * but the weights' gradients of up to 64 channels; there tiles of our own (tile_conv.h) are faster, unless channels
- * fill the library's tiles on both sides. Microseconds of that gradient on one thread of a Xeon, library | own:
+ * Where the processor has AMX, products use tiles, which are much faster than vectors. The library's tiles compute
+ * everything but weights' gradients with up to 64 channels. For these our own tiles (tile_conv.h) are faster, unless
+ * both input and output channels fill the library's tiles. Microseconds of that gradient on one thread of a Xeon,
+ * library | own:
  *   1 -> 20, 5 x 5, 28 x 28, 64     692 | 312      16 -> 16, 3 x 3, 32 x 32, pad 1, 64   995 | 811
  *   20 -> 50, 5 x 5, 12 x 12, 64   1026 | 397      16 -> 32, 3 x 3, 32 x 32, pad 1, 64  1403 | 1235
  *   3 -> 16, 3 x 3, 32 x 32, 64     454 | 332      32 -> 32, 3 x 3, 16 x 16, pad 1, 64   506 | 538: not taken
@@ -28,8 +29,8 @@
  *
  * The next table has milliseconds on one thread of an EPYC (Zen 4). Each group of three numbers is the forward pass,
  * the gradient of weights and bias, and the gradient of the input (- where our loop is not taken); for each precision,
- * the first group is without our loops and the second with them. Without them, f32's gradients were products of written
- * windows where the input has at least 8 channels and the output twice as many:
+ * the first group is without our loops and the second with them. Without them, gradients in f32 were matrix products
+ * with a written matrix of windows, if the input has at least 8 channels and the output at least twice as many:
  *
  *   convolution, batch                      f32                                     bf16
  *   1 -> 20, 5 x 5, 28 x 28 (LeNet), 64     0.60 0.67    -    0.45 0.53    -        0.56 0.40    -    0.26 0.34    -
@@ -42,14 +43,15 @@
  *   20 -> 36, 3 x 3, 28 x 28, pad 1, 16     2.13 1.90    -    1.64 1.70    -        0.95 1.28    -    0.80 0.88    -
  *   128 -> 40, 3 x 3, 14 x 14, pad 1, 16    3.20 3.18    -    3.01 2.63    -        1.39 1.56    -    1.47 1.37    -
  *
- * Two shapes are not taken: 256 -> 20, 3 x 3, 14 x 14, pad 1 has too many inputs (f32 3.75 4.30 without, 4.13 3.82 with
- * our loops); 1 -> 6, 5 x 5, 28 x 28, pad 2 has less than a vector (0.35 0.38 without, 0.48 0.46 with).
+ * For two shapes our loops are not taken: 256 -> 20, 3 x 3, 14 x 14, pad 1 has too many input channels (f32: 3.75 4.30
+ * without, 4.13 3.82 with our loops); 1 -> 6, 5 x 5, 28 x 28, pad 2 has output channels for less than a vector (0.35
+ * 0.38 without, 0.48 0.46 with).
  *
- * Vectors of eight waste little and have half the registers: there loops of our own are better up to 16 inputs
- * (bench/kernels/NOTES.md), and the library keeps the rest.
+ * With vectors of eight lanes (AVX2) the library wastes little, and there are only half as many registers. There our
+ * loops are better up to 16 input channels (bench/kernels/NOTES.md), and the library computes the rest.
  *
- * Threads share the samples. Each sums gradients of weights and bias on its own; these sums are added in the order of
- * threads. */
+ * Threads share the samples. Each thread sums gradients of weights and bias in memory of its own; then these sums are
+ * added in the order of the threads' numbers. */
 #include <string.h>
 
 #include "../../tensor/convert.h"
@@ -87,7 +89,7 @@ static int64_t samples_of(const tutti_onednn_windows *w)
     return w->rows / w->out_height;
 }
 
-/* Returns the words of n elements: a pair a word, or one element a word. */
+/* Returns the number of words for n elements: a word holds a pair of bf16, or one float. */
 static int64_t words_of(const tutti_onednn_windows *w, int64_t n)
 {
     return w->type == TUTTI_BF16 ? (n + 1) / 2 : n;
@@ -145,7 +147,7 @@ static tutti_conv_call call_of(const tutti_onednn_windows *w)
                              .relu = w->relu};
 }
 
-/* Returns sample i of memory with `numbers` elements a sample. */
+/* Returns the address of sample i. A sample has `numbers` elements. */
 static const void *sample(const void *memory, int64_t i, int64_t numbers, tutti_dtype type)
 {
     return (const char *)memory + (size_t)(i * numbers) * tutti_dtype_bytes(type);
@@ -184,7 +186,8 @@ static void *plane_at(const tutti_onednn_windows *w, const tutti_kernel_args *a,
     return scratch_at(a, w->tile_at + (size_t)thread * lines_of(padded_plane_of(w), tutti_dtype_bytes(type)));
 }
 
-/* Returns sample i in the type of the products, with the zeros around it, which are written once. */
+/* Returns sample i in the type that is multiplied, with zeros around it. The zeros were written once, by
+ * clear_padding. */
 static const void *padded(const tutti_onednn_windows *w, const tutti_kernel_args *a, int64_t i, int thread)
 {
     const plane in = {(void *)(uintptr_t)sample(a->in[0], i, plane_of(w), w->in_type), w->in_type};
@@ -202,8 +205,8 @@ static void clear_padding(const tutti_onednn_windows *w, const tutti_kernel_args
 
 /* --- pairs --- */
 
-/* Returns the weights in the form of the products: a matrix of f32 or, for pairs, with the rows of each group of
- * `group` rows joined in twos. */
+/* Returns the weights as the loops read them: a matrix of f32, or words of pairs of bf16. For pairs the matrix is cut
+ * into groups of `group` rows, and in each group rows 2 i and 2 i + 1 are joined. */
 static const void *pair_weights(const tutti_onednn_windows *w, const tutti_kernel_args *a, int64_t group, int64_t width)
 {
     const tutti_conv_loops *loops = loops_for(w->type);
@@ -215,7 +218,7 @@ static const void *pair_weights(const tutti_onednn_windows *w, const tutti_kerne
     return scratch_at(a, w->weights_at);
 }
 
-/* Joins each number of a sample with that of the next position. */
+/* Joins each element of a sample with the element of the same channel at the next position. */
 static const void *pair_inputs(const tutti_onednn_windows *w, const tutti_kernel_args *a, const void *in, int thread)
 {
     const tutti_conv_loops *loops = loops_for(w->type);
@@ -232,7 +235,7 @@ static int64_t gradient_words_of(const tutti_onednn_windows *w)
     return w->out_height * words_of(w, w->out_width) * w->out_channels;
 }
 
-/* Joins the gradients of two positions of a row. */
+/* Joins the gradients of each two neighbouring positions of a row. */
 static const void *pair_gradients(const tutti_onednn_windows *w, const tutti_kernel_args *a, const void *dout,
                                   int thread)
 {
@@ -248,8 +251,8 @@ static const void *pair_gradients(const tutti_onednn_windows *w, const tutti_ker
 
 /* --- channels that are left over --- */
 
-/* Returns the weights of the channels that are left over, each channel's taps side by side, in the type of the
- * products. */
+/* Returns the weights of the channels that are left over, with each channel's taps side by side, in the type that is
+ * multiplied. */
 static const void *left_weights(const tutti_onednn_windows *w, const tutti_kernel_args *a)
 {
     const float *flat = (const float *)scratch_at(a, w->product_at) + w->out_channels - w->nleft;
@@ -285,10 +288,7 @@ static void forward(const tutti_onednn_windows *w, const tutti_kernel_args *a)
     tutti_crew_run(w->nthreads, samples_of(w), forward_samples, &s);
 }
 
-enum {
-    SUMS = 256
-}; /* room for one sum a channel: more than the output channels that this row accepts
-                      * (onednn_conv_rules.c) */
+enum { SUMS = 256 }; /* room for one sum for each output channel: onednn_conv_rules.c accepts fewer channels */
 
 static void add_bias_sums(const tutti_onednn_windows *w, const void *dout, float *dbias)
 {
@@ -339,8 +339,8 @@ static size_t tile_bytes(const tutti_tile_conv *c)
            (size_t)tutti_tile_conv_here()->pairs(c) * sizeof(uint32_t);
 }
 
-/* Returns how many samples are done at a time: they stay in the second-level cache. It is more if there are many sums,
- * which are read and written each time, far apart. */
+/* Returns how many samples are multiplied at a time. They stay in the second-level cache. If there are many sums, the
+ * number is higher, because all sums are read and written once for each such group of samples. */
 static int64_t tiled_samples(const tutti_tile_conv *c)
 {
     const bool many = c->out_channels * c->channels * c->kernel * c->kernel > MANY_SUMS;
@@ -415,7 +415,7 @@ static tutti_onednn_windows typed_windows_of(const tutti_kernel *k)
     return w;
 }
 
-/* Takes scratch of each thread for its sums. */
+/* Reserves scratch for the sums of each thread. */
 static void take_sums(tutti_onednn_windows *w, tutti_onednn_pass *pass)
 {
     w->product_at = tutti_onednn_take(pass, (size_t)w->nthreads * lines_of(sums_of(w), sizeof(float)));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tile_conv_amx.c: the weights' gradient of a bf16 convolution by tiles of AMX (tile_conv.h). Four of the eight tiles
- * hold the sums of a group (up to 64 output channels). Two hold channels, one the last channels, which need not be
- * sixteen, and one taps. For a product of 32 positions, the taps are loaded once for each group. */
+ * hold the sums of a group (up to 64 output channels). Two more hold gradients of sixteen channels each, one holds
+ * those of the last channels, which may be fewer than sixteen, and one holds taps. For a product over 32 positions, the
+ * taps are loaded once for each group. */
 #include "tile_conv.h"
 
 #include <stdatomic.h>
@@ -23,13 +24,13 @@ static int64_t ntiles_of(const tutti_tile_conv *c)
     return (c->out_channels + SIDE - 1) / SIDE;
 }
 
-/* Returns the positions of a row of the plane that taps read. */
+/* Returns the number of positions in a row of the plane that taps read. */
 static int64_t row_of(const tutti_tile_conv *c)
 {
     return c->stride == 1 ? c->width : c->out_width + (c->kernel - 1) / c->stride;
 }
 
-/* Returns the positions of the plane that taps read. */
+/* Returns the number of positions of the plane that taps read. */
 static int64_t plane_of(const tutti_tile_conv *c)
 {
     return (c->out_height + (c->kernel - 1) / c->stride) * row_of(c);
@@ -57,7 +58,7 @@ static int64_t nplanes_of(const tutti_tile_conv *c)
     return c->stride * c->stride * (c->channels / lanes_of(c));
 }
 
-/* Returns where the words that a tap reads begin. */
+/* Returns the offset, in words, of the first word that a tap reads. */
 static int64_t tap_at(const tutti_tile_conv *c, int64_t row, int64_t tap)
 {
     const int64_t column = tap / c->channels, channel = tap % c->channels, lanes = lanes_of(c);
@@ -66,8 +67,8 @@ static int64_t tap_at(const tutti_tile_conv *c, int64_t row, int64_t tap)
     return (plane * plane_of(c) + row / c->stride * row_of(c) + column / c->stride) * lanes + channel % lanes;
 }
 
-/* Returns the number of words: up to the last pair that the last tap of the last plane reads, or all words if that is
- * more. */
+/* Returns the number of words that `pair` writes: all words of the planes, or more if the last tap of the last plane
+ * reads beyond them. */
 static int64_t pairs_of(const tutti_tile_conv *c)
 {
     const int64_t all = nplanes_of(c) * plane_of(c), last = (c->kernel - 1) / c->stride;
@@ -92,7 +93,7 @@ static void find_gradients(const tutti_tile_conv *c, const uint16_t *dout, posit
     }
 }
 
-/* Loads n channels from `first` on; the others are zero. */
+/* Loads n channels from `first` on; the other lanes are zero. */
 static __m512i channels_at(const uint16_t *at, int64_t first, int64_t n)
 {
     return at ? _mm512_cvtepu16_epi32(load_some_halves(at + first, n)) : _mm512_setzero_si512();
@@ -163,7 +164,7 @@ static void pair(const tutti_tile_conv *c, const uint16_t *in, uint32_t *to)
 
 /* ---- products ---- */
 
-/* Numbers of tiles are parts of instructions' names. */
+/* Numbers of the tiles. They are macros because a tile instruction needs its number in its text. */
 #define SUMS0         0
 #define SUMS1         1
 #define SUMS2         2
@@ -173,7 +174,7 @@ static void pair(const tutti_tile_conv *c, const uint16_t *in, uint32_t *to)
 #define LAST_CHANNELS 6
 #define TAPS          7
 
-/* Configures tiles of `ntaps` taps side by side. */
+/* Configures the thread's tiles for `ntaps` taps side by side. */
 static void configure(const tutti_tile_conv *c, int64_t ntaps)
 {
     const int64_t last = c->out_channels - (ntiles_of(c) - 1) * SIDE;
