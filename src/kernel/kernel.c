@@ -3,8 +3,8 @@
  *
  * A row need not do everything, because adapters wrap it: plain_adapter.c wraps the reference row if an input is not
  * row-major, half_adapter.c a row for f32 if activations have 16 bits, fused_adapter.c a row of the bare op if a ReLU
- * is merged, joined_adapter.c several rows for one op. So every op exists in every precision, and a new op needs one
- * file only. */
+ * is merged, joined_adapter.c several rows for one op. So every op exists in every precision, and a new op needs only
+ * one file. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -81,7 +81,7 @@ tutti_value tutti_value_plain(const tutti_shape *shape)
     return (tutti_value){.shape = *shape, .bytes = (size_t)tutti_shape_count(shape) * sizeof(float)};
 }
 
-/* Describes the parameters: row-major, or in the orders of params_as. */
+/* Describes the parameters: as row-major, or in the orders that params_as gives. */
 static void describe_params(tutti_kernel *k, const tutti_shape *in, const tutti_param_desc *params_as)
 {
     k->nparams = k->op->params ? k->op->params(k->attrs, in, k->params) : 0;
@@ -129,8 +129,8 @@ static bool is_same_row(const tutti_kernel_rows *by)
     return same;
 }
 
-/* Returns the row, or the adapter that is needed before it. The adapter makes its inner kernel from the same
- * request. */
+/* Returns the row that makes the kernel: the chosen row, or the adapter that must wrap it. The adapter makes its inner
+ * kernel from the same request. */
 static const tutti_kernel_row *stand_before(const tutti_kernel_rows *by, const tutti_kernel *k, tutti_precision p)
 {
     const tutti_kernel_row *row = by->of[TUTTI_PASS_FORWARD];
@@ -209,7 +209,7 @@ static void copy_row(const tutti_layout *l, const row_place *at, const float *fr
 static void walk(const tutti_shape *shape, const tutti_layout *l, const float *from, float *to_plain, float *to_order)
 {
     if (l->view.ndims) shape = &l->view;
-    int ndims = shape->ndims, lead = TUTTI_MAX_DIMS - ndims; /* missing dims count as 1 in front */
+    int ndims = shape->ndims, lead = TUTTI_MAX_DIMS - ndims; /* dims that are missing at the front count as 1 */
     int64_t n[TUTTI_MAX_DIMS] = {1, 1, 1, 1}, at = 0;
     for (int d = 0; d < ndims; d++) n[lead + d] = shape->dim[d];
     for (int64_t a = 0; a < n[0]; a++)
@@ -225,8 +225,8 @@ static void walk(const tutti_shape *shape, const tutti_layout *l, const float *f
             }
 }
 
-/* Copies row-major elements into the order of the layout. `elements`: their number there, with padding, which becomes
- * zero. */
+/* Copies row-major elements into the order of the layout. elements: number of elements in memory in that order, padding
+ * included. Padding becomes zero. */
 static void to_order(const tutti_shape *shape, const tutti_layout *layout, int64_t elements, const float *plain,
                      float *to)
 {
@@ -234,7 +234,8 @@ static void to_order(const tutti_shape *shape, const tutti_layout *layout, int64
     walk(shape, layout, plain, NULL, to);
 }
 
-/* Copies a value in an order that the lane loops do not know, through an f32 copy. */
+/* Copies between a value and row-major f32, through an f32 copy in the value's order. It is for orders that the loops
+ * of lanes/ do not know. out: from the value to `plain`; else back. */
 static void walk_value(const tutti_value *v, void *memory, float *plain, bool out)
 {
     const int64_t n = tutti_value_elements(v);
