@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* library_product.h: the library's matrix product in f32, dnnl_sgemm, behind one function. Threads: owner (it sets
- * OpenMP's number of threads). */
+/* library_product.h: the library's matrix product in f32, dnnl_sgemm, behind one function. Threads: any; each call sets
+ * OpenMP's number of threads for the calling thread. */
 #ifndef TUTTI_KERNEL_LIBRARY_PRODUCT_H
 #define TUTTI_KERNEL_LIBRARY_PRODUCT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* onednn_absent.c: replaces oneDNN in a build without it. The library's rows exist by name but fit nothing, and a job
- * that names them is refused with a message. CMake takes this file or the other onednn_*.c. */
+ * that names them is refused with a message. CMake compiles either this file or all other files onednn_*.c. */
 #include <assert.h>
 
 #include "../choose/dense_ways.h"

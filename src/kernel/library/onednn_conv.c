@@ -2,35 +2,37 @@
 /* onednn_conv.c: convolution by oneDNN, direct algorithm, of f32 and, on processors that multiply bf16 (AVX512-BF16,
  * AMX), of bf16: products of bf16, sums in f32, rounded once.
  *
- * Activations take the order of the rule (order_rule.h) if the library has more than plain loops for it; plain loops
- * are its last resort and hundreds of times slower. Else they take another order that it has fast loops for, and inputs
- * and outputs are copied. Gradients are computed in the forward pass's orders. The library itself would choose other
- * orders for gradients, and three activations would be reordered. Input gradients of strided convolutions, ResNet-50's
- * 128 x 3 x 3 at batch 16: 34 ms in blocks, 47 ms with channels innermost, reorders not counted.
+ * Activations get the order of the rule (order_rule.h) if the library has fast loops for it. Otherwise it would fall
+ * back on its plain loops, which are hundreds of times slower; so another order is used for which it has fast loops,
+ * and inputs and outputs are copied. Gradients are computed in the forward pass's orders. The library itself would
+ * choose other orders for gradients, and then three activations would have to be reordered. Input gradients of strided
+ * convolutions, ResNet-50's 128 x 3 x 3 at batch 16: 34 ms in blocks, 47 ms with channels innermost, reorders not
+ * counted.
  *
  * f32 weights that are trained lie in the order that the forward pass wants. With activations in blocks the weight
  * gradient wants the same order. The input gradient wants its blocks transposed and has no fast kernel for any other
  * order, so the weights are reordered in scratch once a call (ResNet-50, batch 16: at most 3 % of the pass, 0.7 ms of
- * 26 ms at 512 x 512 x 3 x 3). Weights in groups have a dim more than a layout can hold: they stay row-major. So do the
- * weights of bf16 products, which are rounded and reordered once a call; their gradient comes out in f32. A merged ReLU
- * is a post-op; backward it masks the gradient in place, before the weights' gradient.
+ * 26 ms at 512 x 512 x 3 x 3). With groups, weights have one dim more than a layout can hold, so they stay row-major.
+ * Weights that are multiplied in bf16 stay row-major too; they are rounded and reordered once a call, and their
+ * gradient is f32. A merged ReLU is a post-op of the forward primitive. In the backward pass it masks the output's
+ * gradient in place, before the weights' gradient is computed.
  *
- * On a processor that does not multiply bf16 the library computes the same by f32 instructions, four times slower than
- * f32 itself: there the row does not fit (onednn_engine.c), but tests make it. */
+ * On a processor that does not multiply bf16, the library computes the same results by f32 instructions, four times
+ * slower than f32 itself. There the row fits no request (onednn_engine.c); only tests use it. */
 #include <string.h>
 
 #include "../choose/order_rule.h"
 #include "onednn_impl.h"
 
-/* The orders of input and output for which a primitive is looked up. */
+/* The orders of input and output in which a primitive is to compute. */
 typedef struct {
     dnnl_memory_desc_t in, out;
 } orders;
 
 typedef struct {
-    dnnl_data_type_t type;                  /* the type of activations and of weights as they are multiplied */
-    const_dnnl_memory_desc_t weights, bias; /* orders of weights and bias in the regions; bias is NULL if there is
-                                             * none */
+    dnnl_data_type_t type; /* the type of activations and of weights as they are multiplied */
+    /* orders in which weights and bias are stored; bias is NULL if there is none */
+    const_dnnl_memory_desc_t weights, bias;
     dnnl_memory_desc_t any_weights, any_gradient;
     dnnl_dims_t strides, dilates, pad;
     orders asked; /* the orders for which the forward primitive was found */
@@ -63,8 +65,8 @@ static conv_desc describe(tutti_kernel *k, const tutti_kernel_request *r, dnnl_d
     };
 }
 
-/* Returns the orders of input and output for our order. TUTTI_ORDER_NONE lets the library choose; it also chooses the
- * order of an image, whose few channels are not blocked. */
+/* Returns the library's descriptions of input and output in this order. With TUTTI_ORDER_NONE the library chooses both.
+ * It also chooses the order of an image, whose few channels do not fill a block. */
 static orders in_order(tutti_kernel *k, const conv_desc *d, tutti_order order)
 {
     enum { FEW = 8 };
@@ -111,8 +113,8 @@ static dnnl_status_t find_input_gradient(tutti_onednn_state *s, const conv_desc 
                                                                 d->pad, s->forward_pd, s->attr);
 }
 
-/* Finds the first of these orders for which the library has more than plain loops, else whatever it has for the last.
- * *taken becomes the index of that order. */
+/* Finds a primitive for the first of these orders for which the library has more than plain loops. If there is none,
+ * returns any primitive for the last order. *taken becomes the index of the order. */
 static dnnl_primitive_desc_t find_first(tutti_onednn_state *s, const conv_desc *d, find_fn *find, const orders *tried,
                                         int n, orders *taken)
 {
@@ -125,13 +127,14 @@ static dnnl_primitive_desc_t find_first(tutti_onednn_state *s, const conv_desc *
     return NULL;
 }
 
-/* False for row-major and blocks of 32, which exist for tests: no primitive computes in them. */
+/* False for row-major and for blocks of 32, because no primitive computes in them. These orders exist only for
+ * tests. */
 static bool is_computed(tutti_order order)
 {
     return order == TUTTI_ORDER_NHWC || order == TUTTI_ORDER_NCHW16C || order == TUTTI_ORDER_NCHW8C;
 }
 
-/* Finds the orders of all arguments, and the forward primitive of these orders. */
+/* Finds the orders of all arguments, and a forward primitive for them. */
 static void find_forward(tutti_kernel *k, conv_desc *d, const tutti_kernel_request *r)
 {
     tutti_onednn_state *s = k->state;
@@ -153,8 +156,8 @@ static void find_forward(tutti_kernel *k, conv_desc *d, const tutti_kernel_reque
         d->weights = tutti_onednn_param_order(k, r, 0, tutti_onednn_wants(s->forward_pd, DNNL_ARG_WEIGHTS), d->weights);
 }
 
-/* Finds a gradient's primitive: in the orders of the forward pass, else with channels last, else as the library
- * likes. */
+/* Finds a primitive for a gradient: in the orders of the forward pass, else with channels last, else in the orders that
+ * the library prefers. */
 static dnnl_primitive_desc_t find_gradient(tutti_kernel *k, const conv_desc *d, find_fn *find, const char *what)
 {
     tutti_onednn_state *s = k->state;
@@ -168,8 +171,8 @@ static dnnl_primitive_desc_t find_gradient(tutti_kernel *k, const conv_desc *d, 
     return pd;
 }
 
-/* Builds the weights' gradient by the library. With channels last, a step of our own sums the bias before it
- * (onednn_conv_bias.c). */
+/* Builds the pass of the weights' gradient by the library. With channels last, a step of our own sums the bias's
+ * gradient first (onednn_conv_bias.c). */
 static void build_backward_params(tutti_kernel *k, conv_desc *d)
 {
     tutti_onednn_state *s = k->state;
@@ -196,8 +199,8 @@ static void build_by_library(tutti_kernel *k, conv_desc *d, const tutti_kernel_r
     if (r->training) build_backward_data(k, d);
 }
 
-/* Our own steps in place of the library's primitives. They keep the library's orders. NULL if another row does that
- * pass. */
+/* Functions that add our own steps in place of the library's primitives. The steps keep the library's orders. NULL if
+ * the row does not compute that pass. */
 typedef void add_step(tutti_kernel *k, const_dnnl_memory_desc_t weights);
 typedef struct {
     add_step *forward, *params, *data;

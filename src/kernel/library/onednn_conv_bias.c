@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn_conv_bias.c: sums the bias of a convolution whose channels lie innermost (NHWC), and tells when our own steps
- * do so.
+/* onednn_conv_bias.c: computes the gradient of the bias of a convolution whose channels lie innermost (NHWC): the sum
+ * of the output's gradient over all positions. It also decides when this step is used.
  *
- * A separate step for the sum is faster than the library's weight gradient with a bias: 1 -> 20, 5 x 5, 28 x 28, batch
- * 64, one thread with AVX-512: 0.74 ms by the library, 0.56 with the step. With more threads the library does it
- * all. */
+ * This step and the library's weight gradient without a bias are together faster than the library's weight gradient
+ * with a bias: 1 -> 20, 5 x 5, 28 x 28, batch 64, one thread with AVX-512: 0.74 ms by the library, 0.56 with the step.
+ * With more threads the library computes both. */
 #include <string.h>
 
 #include "../../tensor/elementwise.h"
@@ -57,7 +57,8 @@ tutti_onednn_windows tutti_onednn_windows_of(const tutti_kernel *k)
                                   .bias = k->nparams > 1};
 }
 
-/* Adds many positions side by side, so that an addition is long whatever the number of channels. */
+/* Adds many neighbouring positions at a time as one long vector, so that additions are fast for any number of
+ * channels. */
 static void sum_bias(const tutti_onednn_windows *w, const tutti_kernel_args *a)
 {
     const float *dout = a->dout;

@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* onednn_conv_rules.c: rules of candidates: which convolutions our own steps fit, and how many seconds they take.
  *
- * The rows fit whatever their loops can compute. Fewer shapes are calibrated: those of the kind in the tables of
- * onednn_conv_lanes.c, where the steps take less time than the library by the ratios below, means of those tables. All
- * other shapes have no rule, so the library keeps them unless a job or a tune file says otherwise. */
+ * The rows fit every shape that their loops can compute. Only some shapes are calibrated: those like the shapes in the
+ * tables of onednn_conv_lanes.c. There our steps take the library's time multiplied by the ratios below, which are
+ * means over those tables. All other shapes have no rule, so the library keeps them unless a job or a tune file says
+ * otherwise. */
 #include "../lanes/lane_impl.h"
 #include "../lanes/tile_conv.h"
 #include "onednn_impl.h"
 
 enum {
-    LEAST_WIDTH = 16, /* least lanes of a vector for most inputs: narrower vectors waste little and have half the
-                       * registers */
-    FEW_INPUTS = 16,  /* with narrower vectors our loops are used up to this number of input channels */
-    MOST_VECTORS = 3, /* the most vectors with which all sums of a position stay in registers */
+    /* With vectors of at least this number of lanes, our loops are used up to MOST_INPUTS input channels. Narrower
+     * vectors leave fewer lanes empty in the library, and there are half as many registers. */
+    LEAST_WIDTH = 16,
+    FEW_INPUTS = 16,  /* with narrower vectors, our loops are used up to this number of input channels */
+    MOST_VECTORS = 3, /* largest number of vectors with which all sums of a position stay in registers */
     MOST_INPUTS = 128,
     MOST_STRIDE = 2,
     MANY_CHANNELS = 512,
     SMALL_PLANE = 64,
-    BLOCK = 16 /* channels that fill the library's vectors, or a tile's rows */
+    BLOCK = 16 /* number of channels that fill one of the library's vectors, or the rows of a tile */
 };
 
-/* Seconds of our steps divided by the library's: of loops in lanes, by pass; of tiles. */
+/* Seconds of our steps divided by the library's seconds. LANES: of the loops of lanes/, for each pass; TILES: of our
+ * tiles. */
 static const double LANES[TUTTI_NPASSES] = {0.8, 0.85, 0.75}, TILES = 0.7;
 
 static int64_t inputs_of(const tutti_kernel *k)
@@ -33,7 +36,7 @@ static int64_t outputs_of(const tutti_kernel *k)
     return k->out.shape.dim[1];
 }
 
-/* True if channels lie innermost. Row-major is the same order with one channel or one position. */
+/* True if channels lie innermost. With one channel or one position, row-major is the same order. */
 static bool is_innermost(tutti_order order, const tutti_shape *s)
 {
     const bool same = s->dim[1] == 1 || s->dim[2] * s->dim[3] == 1;
@@ -92,9 +95,9 @@ bool tutti_conv_tiles_fits(const tutti_kernel *k, const tutti_kernel_request *r,
            reads_input(k, r) && at->kernel > 1 && tutti_tile_conv_fits(inputs_of(k), outputs_of(k), at->stride);
 }
 
-/* The library keeps channels that fill its tiles on both sides, unless they are many and the planes small. Milliseconds
- * of oneDNN 3.2 and of our tiles in a step of ResNet-50, 3 x 3, 16 samples, one thread of a Xeon with AMX; taken: our
- * tiles are chosen:
+/* If input and output channels both fill the library's tiles, the library computes the convolution, unless there are
+ * many channels and small planes. Milliseconds of oneDNN 3.2 and of our tiles in a step of ResNet-50, 3 x 3, 16
+ * samples, one thread of a Xeon with AMX; taken: our tiles are chosen:
  *
  *   channels, stride, plane of the output         library  tiles    taken
  *   512 to 512, 1, 7 x 7                          13.8     7.9      yes

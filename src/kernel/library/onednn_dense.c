@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* onednn_dense.c: fully connected layer by oneDNN.
  *
- * Behind planes whose channels lie in blocks or innermost (a convolution's output) the input is not reordered, and
- * weights that are trained take the order of the forward primitive, described as (N, C, H, W); in row-major order that
- * is the same memory as (N, C * H * W). Both gradients are as fast with that order as with their own. Behind other
- * inputs everything is row-major. Milliseconds of forward, weight gradient and input gradient on one thread of a Xeon
- * with AVX-512, for three orders of the weights:
+ * If the input is planes whose channels lie in blocks or innermost (a convolution's output), it is not reordered.
+ * Instead weights that are trained get the order of the forward primitive, described as (N, C, H, W). In row-major
+ * order that is the same memory as (N, C * H * W). Both gradients are as fast with that order as with orders of their
+ * own. For other inputs everything is row-major. Milliseconds of forward, weight gradient and input gradient on one
+ * thread of a Xeon with AVX-512, for three orders of the weights:
  *
  *   N x inputs, batch              row-major            forward's order      each pass its own
  *   4096 x 256 * 6 * 6, 64         42.7  44.5  47.6     45.3  44.1  44.7     45.3  43.8  51.3 (reorders: 150 and 48)
@@ -19,12 +19,14 @@
 #include "onednn_impl.h"
 
 typedef struct {
-    const_dnnl_memory_desc_t weights, bias, out;    /* descriptions of weights, bias and output as they lie in memory;
+    const_dnnl_memory_desc_t weights, bias, out; /* descriptions of weights, bias and output as they lie in memory;
                                                      * bias is NULL if there is none */
-    const_dnnl_memory_desc_t pick_in, pick_weights; /* the orders in which the library is asked for primitives */
+    /* the orders of input and weights for which primitives are looked up */
+    const_dnnl_memory_desc_t pick_in, pick_weights;
 } dense_desc;
 
-/* True if the input stays in its order. The library would have only plain loops for row-major weights then. */
+/* True if the input stays in its order and the weights follow it. With row-major weights the library would have only
+ * plain loops for such an input. */
 static bool follows_input(const tutti_kernel *k, const tutti_kernel_request *r)
 {
     return k->in[0].layout && (r->params_as ? k->params[0].layout != NULL : r->training);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* onednn_dense_bf16.c: fully connected layer by oneDNN in bf16, on processors that multiply bf16.
  *
- * If the library multiplies by its GEMM, reordered weights gain nothing: GEMM reads rows and columns at one rate. Then
- * the library gets the weights in their own order, rounded, and writes the gradient where it belongs. Milliseconds of
- * forward, weight gradient and input gradient of 500 x 50 * 4 * 4 (LeNet), batch 64, on one thread of an EPYC (Zen 4):
- * 0.59 0.62 0.34 with reordered weights, 0.34 0.26 0.29 with weights in their own order. */
+ * If the library multiplies by its GEMM, reordering the weights gains nothing, because GEMM reads rows and columns
+ * equally fast. Then the library gets the weights in their own order, rounded to bf16, and writes the gradient in that
+ * order. Milliseconds of forward, weight gradient and input gradient of 500 x 50 * 4 * 4 (LeNet), batch 64, on one
+ * thread of an EPYC (Zen 4): 0.59 0.62 0.34 with reordered weights, 0.34 0.26 0.29 with weights in their own order. */
 #include <string.h>
 
 #include "onednn_impl.h"
@@ -13,14 +13,14 @@ typedef struct {
     /* descriptions for which primitives are looked up: activations and weights in bf16, the weights' gradient in f32,
      * each in any order */
     dnnl_memory_desc_t in, out, weights, dweights;
-    dnnl_memory_desc_t flat_weights, bias; /* orders of weights and bias in the regions; bias is NULL if there is
-                                            * none */
+    /* orders in which weights and bias are stored; bias is NULL if there is none */
+    dnnl_memory_desc_t flat_weights, bias;
 } dense_desc;
 
 static dense_desc describe(tutti_kernel *k, tutti_onednn_state *s)
 {
     const tutti_dense_attrs *at = k->attrs;
-    tutti_shape weights = k->in[0].shape; /* as (units, C, H, W), the same memory as (units, C * H * W) */
+    tutti_shape weights = k->in[0].shape; /* becomes (units, C, H, W), which is the same memory as (units, C * H * W) */
     weights.dim[0] = at->units;
     return (dense_desc){
         .in = tutti_onednn_typed(s, dnnl_bf16, &k->in[0].shape, 0, dnnl_format_tag_any),
@@ -39,7 +39,7 @@ static dnnl_status_t find_forward(tutti_onednn_state *s, const dense_desc *d, bo
                                                             d->in, d->weights, d->bias, d->out, s->forward_attr);
 }
 
-/* Uses weights and their gradient as they lie in the regions, if GEMM computes that, too. */
+/* Looks up primitives for weights and their gradient in the order in which they are stored, if GEMM computes them. */
 static void take_as_they_lie(tutti_kernel *k, dense_desc *d, bool training)
 {
     tutti_onednn_state *s = k->state;
@@ -90,7 +90,7 @@ static void build_backward(tutti_onednn_state *s, dense_desc *d)
 static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti_failure *err)
 {
     const tutti_dense_attrs *at = k->attrs;
-    if (k->params[0].layout) /* half_adapter.c computes the pass in this case */
+    if (k->params[0].layout) /* in this case half_adapter.c computes the pass in f32 */
         return tutti_fail(err, TUTTI_ERR_USAGE, "weights of op %s lie in an order that bf16 does not read",
                           k->op->name);
     tutti_onednn_state *s = tutti_onednn_open(k, r->nthreads);

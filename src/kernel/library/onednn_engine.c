@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn_engine.c: describes the library oneDNN 3 (github.com/oneapi-src/oneDNN) as it is here: its version, its
- * instruction set, the types that it multiplies, the requests that its rows fit, and how fast these rows are. */
+/* onednn_engine.c: describes the library oneDNN 3 (github.com/oneapi-src/oneDNN) on this processor: its version, its
+ * instruction set, the types that it multiplies, the requests that its rows fit, and the rates of these rows. */
 #include <stdio.h>
 
 #include "../choose/candidate.h"
@@ -42,7 +42,8 @@ bool tutti_onednn_fits(const tutti_kernel *k, const tutti_kernel_request *r, tut
 }
 
 /* Returns the seconds of a pass from its FLOP and the rate of one thread. The rates of AVX-512, for f32 and bf16, were
- * measured with ResNet-50 on an EPYC (Zen 4; order_rule.c). The rate of AMX is of a Xeon; AVX2 has half of AVX-512. */
+ * measured with ResNet-50 on an EPYC (Zen 4; order_rule.c). The rate of AMX was measured on a Xeon. The rate of AVX2 is
+ * taken as half of that of AVX-512. */
 double tutti_onednn_seconds(const tutti_kernel *k, const tutti_kernel_request *r, tutti_kernel_pass pass)
 {
     double rate = has_isa(dnnl_cpu_isa_avx512_core) ? 9e10 : 4.5e10;

@@ -5,8 +5,8 @@
  * order. tutti_onednn_add compares that order with the one that the primitive wants. If they differ, it puts a reorder
  * through scratch before or after the primitive. Running a pass only sets pointers and executes; nothing is allocated.
  *
- * Failures stick: after the first failure the builders do nothing, and tutti_onednn_finish returns it. Threads:
- * owner. */
+ * Failures are kept: after the first one the functions that build passes do nothing, and tutti_onednn_finish returns
+ * that failure. Threads: one at a time. */
 #ifndef TUTTI_ONEDNN_IMPL_H
 #define TUTTI_ONEDNN_IMPL_H
 
@@ -40,7 +40,7 @@ typedef struct {
     tutti_onednn_place place;
     const_dnnl_memory_desc_t order; /* the argument's order at its place; NULL means the order that the primitive
                                      * wants */
-    bool written;                   /* the primitive writes it */
+    bool written;                   /* true if the primitive writes the argument */
 } tutti_onednn_arg;
 
 enum { TUTTI_ONEDNN_STEPS = 12, TUTTI_ONEDNN_MEMORIES = 40, TUTTI_ONEDNN_ARGS = 12, TUTTI_ONEDNN_OWNED = 64 };
@@ -50,18 +50,19 @@ enum { TUTTI_ONEDNN_STEPS = 12, TUTTI_ONEDNN_MEMORIES = 40, TUTTI_ONEDNN_ARGS = 
 typedef struct {
     int64_t channels, height, width; /* sizes of the input */
     int64_t out_channels, out_height, out_width, kernel, pad, stride;
-    int64_t rows;               /* rows of the output, over all samples */
+    int64_t rows;               /* number of rows of the output, over all samples */
     int64_t size;               /* number of elements of a window */
     int64_t tile;               /* for sums of the bias: number of positions that are added at once */
     size_t tile_at, product_at; /* offsets in scratch of a tile and of a product, in bytes */
-    /* For loops in lanes: the types of the input and of the rest; and offsets in scratch of words that hold pairs of
-     * bf16. */
+    /* For the loops of lanes/. in_type: type of the input; type: type of all other values. The other fields: offsets in
+     * scratch of weights, inputs, gradients and left-over weights, as words that hold pairs of bf16. */
     tutti_dtype in_type, type;
     size_t weights_at, pairs_at, gradients_at, left_at;
-    int nthreads;    /* threads that share the samples; each has its own part of tile_at, pairs_at, gradients_at and
-                      * gradients' sums */
+    /* number of threads that share the samples; each has its own part of the scratch at tile_at, pairs_at and
+     * gradients_at, and its own sums of gradients */
+    int nthreads;
     int64_t nleft;   /* number of output channels that lanes of taps compute */
-    bool relu, bias; /* forward pass: a ReLU is merged; a bias is added */
+    bool relu, bias; /* relu: true if a ReLU is merged; bias: true if the forward pass adds a bias */
 } tutti_onednn_windows;
 
 typedef void tutti_onednn_own_step(const tutti_onednn_windows *w, const tutti_kernel_args *a);
@@ -72,9 +73,10 @@ typedef struct {
     tutti_onednn_windows windows;
     dnnl_exec_arg_t args[TUTTI_ONEDNN_ARGS];
     int nargs;
-    int gradient_of;    /* the step writes only the gradient of this input and is left out if that is not needed; -1
-                         * means that it always runs */
-    bool holds_signals; /* signals are blocked on the threads that compute it */
+    /* index of the only input whose gradient the step writes; the step is left out if nobody needs that gradient. -1
+     * means that the step always runs */
+    int gradient_of;
+    bool holds_signals; /* true if signals are blocked on the threads that compute the step */
 } tutti_onednn_step;
 
 typedef struct {
@@ -89,21 +91,22 @@ typedef struct {
 typedef struct {
     dnnl_engine_t engine;
     dnnl_stream_t stream;
-    dnnl_primitive_attr_t attr;         /* attributes: the caller provides the scratchpad */
+    dnnl_primitive_attr_t attr;         /* attributes of the primitives: the caller provides the scratchpad */
     dnnl_primitive_attr_t forward_attr; /* the same attributes, with the merged ReLU if there is one */
     int nthreads;
     tutti_onednn_pass forward, backward_params, backward_data;
-    int nfeeding; /* number of first steps of backward_params whose results backward_data reads */
+    int nfeeding; /* backward_data reads results of the first nfeeding steps of backward_params */
     dnnl_memory_desc_t owned[TUTTI_ONEDNN_OWNED];
     int nowned;
-    dnnl_primitive_desc_t forward_pd; /* passed to the backward primitives as a hint */
-    dnnl_memory_desc_t in, out;       /* orders of the two activations */
+    /* the forward primitive's description, which the backward primitives get as a hint */
+    dnnl_primitive_desc_t forward_pd;
+    dnnl_memory_desc_t in, out; /* orders of the input and of the output */
     tutti_layout out_layout, param_layout[TUTTI_MAX_OP_PARAMS];
     dnnl_status_t failed; /* the first failure, which stays */
     const char *failed_at;
 } tutti_onednn_state;
 
-/* Open a state, build its passes, then finish. A state may be closed at any time. */
+/* Use: open a state, build its passes, finish it. A state may be closed at any time. */
 tutti_onednn_state *tutti_onednn_open(tutti_kernel *k, int nthreads);
 tutti_status tutti_onednn_finish(tutti_kernel *k, tutti_failure *err);
 void tutti_onednn_close(tutti_kernel *k);
@@ -119,7 +122,8 @@ dnnl_memory_desc_t tutti_onednn_innermost(tutti_onednn_state *s, const tutti_sha
  * the same row-major order. */
 dnnl_memory_desc_t tutti_onednn_typed(tutti_onednn_state *s, dnnl_data_type_t type, const tutti_shape *shape,
                                       int64_t groups, dnnl_format_tag_t order);
-/* Return the description of an activation in one of our orders; and our name for a description's order, or NONE. */
+/* tutti_onednn_ordered describes an activation in an order of memory_order.h. tutti_onednn_order_of returns the order
+ * that a description has, or TUTTI_ORDER_NONE. */
 dnnl_memory_desc_t tutti_onednn_ordered(tutti_onednn_state *s, dnnl_data_type_t type, const tutti_shape *shape,
                                         tutti_order order);
 tutti_order tutti_onednn_order_of(tutti_onednn_state *s, const_dnnl_memory_desc_t md, const tutti_shape *shape);
@@ -133,20 +137,22 @@ void tutti_onednn_merge_relu(tutti_kernel *k);
 void tutti_onednn_mask_dout(tutti_kernel *k);
 /* Returns the order that a primitive wants for this argument. */
 const_dnnl_memory_desc_t tutti_onednn_wants(const_dnnl_primitive_desc_t pd, int arg);
-/* Adds the primitive of `taken` (destroyed here unless it is forward_pd) with its reorders and scratchpad. */
+/* Makes the primitive that `taken` describes and adds it to the pass, with its reorders and its scratchpad. Destroys
+ * `taken` unless it is forward_pd. */
 void tutti_onednn_add(tutti_onednn_state *s, tutti_onednn_pass *pass, dnnl_primitive_desc_t taken,
                       const tutti_onednn_arg *args, int nargs);
 /* Appends a copy from one place and order to another. */
 void tutti_onednn_reorder(tutti_onednn_state *s, tutti_onednn_pass *pass, tutti_onednn_place from,
                           const_dnnl_memory_desc_t from_order, tutti_onednn_place to,
                           const_dnnl_memory_desc_t to_order);
-/* Appends a step of our own; reserves scratch for it and returns the offset. */
+/* tutti_onednn_add_own appends a step of our own, which calls `call`. tutti_onednn_take reserves scratch for such steps
+ * and returns its offset. */
 void tutti_onednn_add_own(tutti_onednn_state *s, tutti_onednn_pass *pass, tutti_onednn_own_step *call,
                           const tutti_onednn_windows *w);
 size_t tutti_onednn_take(tutti_onednn_pass *pass, size_t nbytes);
-/* Adds the passes of a convolution or an inner product (onednn_product.c): the forward primitive, and gradients by
- * tutti_onednn_add. The orders of in and out are those of s. weights, bias: orders of weights and bias in the regions;
- * bias NULL: there is none. */
+/* Add the passes of a convolution or an inner product (onednn_product.c): the forward primitive, and gradients by
+ * tutti_onednn_add. Input and output have the orders s->in and s->out. weights, bias: orders in which weights and bias
+ * are stored; bias is NULL if there is none. */
 void tutti_onednn_add_product(tutti_onednn_state *s, const_dnnl_memory_desc_t weights, const_dnnl_memory_desc_t bias);
 void tutti_onednn_add_weight_gradient(tutti_onednn_state *s, dnnl_primitive_desc_t taken,
                                       const_dnnl_memory_desc_t weights, const_dnnl_memory_desc_t bias);
@@ -156,13 +162,13 @@ void tutti_onednn_add_input_gradient(tutti_onednn_state *s, dnnl_primitive_desc_
 tutti_order tutti_onednn_wanted_order(const tutti_kernel *k, const tutti_kernel_request *r);
 tutti_onednn_windows tutti_onednn_windows_of(const tutti_kernel *k);
 bool tutti_onednn_channels_lie_innermost(tutti_kernel *k); /* True if channels of input and output lie innermost. */
-bool tutti_onednn_sums_bias(tutti_kernel *k); /* True if a step of our own sums the bias, beside the library's weight
-                                               * gradient. */
+/* True if a step of our own computes the bias's gradient, while the library computes the weights' gradient. */
+bool tutti_onednn_sums_bias(tutti_kernel *k);
 void tutti_onednn_add_bias_sum(tutti_kernel *k);
 /* Add steps of convolutions whose channels lie innermost, in place of the library's primitives (onednn_conv_lanes.c):
  * f32 and bf16 by loops in lanes, gradients of bf16 weights by tiles of AMX. Forward steps include the bias and a
- * merged ReLU; steps of the weights' gradient include the bias' gradient. weights: the order of the weights in the
- * regions. */
+ * merged ReLU; steps of the weights' gradient include the bias's gradient. weights: the order in which the weights are
+ * stored. */
 void tutti_onednn_add_lane_product(tutti_kernel *k, const_dnnl_memory_desc_t weights);
 void tutti_onednn_add_lane_gradient(tutti_kernel *k, const_dnnl_memory_desc_t weights);
 void tutti_onednn_add_lane_spread(tutti_kernel *k, const_dnnl_memory_desc_t weights);
@@ -172,17 +178,18 @@ bool tutti_onednn_multiplies_pairs(void);
 bool tutti_onednn_multiplies_tiles(void);
 /* Sets the order and type of the output. */
 void tutti_onednn_set_out(tutti_kernel *k, tutti_order order, tutti_dtype type);
-/* True for the library's own plain loops: they are its last resort and hundreds of times slower. */
+/* True if the primitive computes by the library's plain loops, its last resort, which are hundreds of times slower than
+ * others. */
 bool tutti_onednn_is_plain_loops(const_dnnl_primitive_desc_t pd);
 /* True if the primitive computes by the library's GEMM. */
 bool tutti_onednn_is_gemm(const_dnnl_primitive_desc_t pd);
-/* Returns the order of parameter p and enters it in k->params: the order that the request gives; if it gives none, in
- * training `wanted` if a layout can express it; else `plain`. */
+/* Returns the order of parameter p and writes it to k->params. It is the order that the request gives. If the request
+ * gives none, it is `wanted` in training, if a layout can express that order, and `plain` otherwise. */
 const_dnnl_memory_desc_t tutti_onednn_param_order(tutti_kernel *k, const tutti_kernel_request *r, int p,
                                                   const_dnnl_memory_desc_t wanted, const_dnnl_memory_desc_t plain);
 void tutti_onednn_run(const tutti_onednn_state *s, const tutti_onednn_pass *pass, const tutti_kernel_args *a);
 
-/* The functions of the pass for rows that only run the primitives which they have built. */
+/* The functions forward, backward_params and backward_data of rows that only run the steps that they have built. */
 void tutti_onednn_forward(tutti_kernel *k, const tutti_kernel_args *a);
 void tutti_onednn_backward_params(tutti_kernel *k, const tutti_kernel_args *a);
 void tutti_onednn_backward_data(tutti_kernel *k, const tutti_kernel_args *a);

@@ -158,7 +158,7 @@ void tutti_onednn_close(tutti_kernel *k)
     free(s);
 }
 
-/* Writes the blocked order that md describes as a layout. */
+/* Writes the blocked order that md describes to *out. Returns false if a layout cannot express it. */
 static bool layout_of(const_dnnl_memory_desc_t md, tutti_layout *out)
 {
     *out = (tutti_layout){0};
@@ -236,8 +236,9 @@ bool tutti_onednn_is_gemm(const_dnnl_primitive_desc_t pd)
     return strstr(name, "gemm:") != NULL;
 }
 
-/* Describes an order that a parameter has already: the library's own, or one that another row has chosen: squares
- * (winograd.h), inputs innermost (implicit_conv.c), rows in the order of planes (dense_gemm.c). */
+/* Describes to the library an order that a parameter has already. It is the library's own order, or an order that
+ * another row has chosen: squares (winograd.h), inputs innermost (implicit_conv.c), rows in the order of planes
+ * (dense_gemm.c). */
 static const_dnnl_memory_desc_t describe_param(tutti_onednn_state *s, const tutti_param_desc *p)
 {
     static const dnnl_format_tag_t chosen[] = {dnnl_ABcd16b16a, dnnl_ABcd8b8a, dnnl_ABcd4b4a,
@@ -311,9 +312,9 @@ void tutti_onednn_add_own(tutti_onednn_state *s, tutti_onednn_pass *pass, tutti_
     pass->steps[pass->nsteps++] = (tutti_onednn_step){.own = call, .windows = *w, .gradient_of = -1};
 }
 
-/* Appends a primitive whose memories are ready. Signals are blocked during a product of the library: until oneDNN 3.11
- * its generated code keeps the stack pointer in a small block of the heap (oneDNN's issue 4845), and the frame of a
- * handler that ran meanwhile would overwrite what lies below that block. */
+/* Appends a primitive whose arguments have their memory objects already. Signals are blocked during a product of the
+ * library: until oneDNN 3.11 its generated code keeps the stack pointer in a small block of the heap (oneDNN's issue
+ * 4845), and the frame of a handler that ran meanwhile would overwrite what lies below that block. */
 static void add_step(tutti_onednn_state *s, tutti_onednn_pass *pass, const_dnnl_primitive_desc_t pd,
                      const dnnl_exec_arg_t *args, int nargs)
 {
@@ -410,7 +411,7 @@ static void run_steps(const tutti_onednn_state *s, const tutti_onednn_pass *pass
         if (step->holds_signals) tutti_signals_hold(&before);
         dnnl_status_t status = dnnl_primitive_execute(step->primitive, s->stream, step->nargs, step->args);
         if (step->holds_signals) tutti_signals_release(&before);
-        if (status == dnnl_out_of_memory) tutti_no_memory(0); /* the library takes some of its scratch only now */
+        if (status == dnnl_out_of_memory) tutti_no_memory(0); /* the library allocates some of its scratch only now */
         assert(status == dnnl_success);                       /* every other failure would have appeared at create */
     }
 }

@@ -2,8 +2,9 @@
 /* onednn_product.c: the passes of convolution and dense by oneDNN: arguments of the products, and a ReLU merged as a
  * post-op.
  *
- * Forward the ReLU costs nothing. Backward, the gradient of the sum is dout where out is positive: the first pass, that
- * of the parameters, masks dout in place, at the speed of memory, and the second one finds it masked. */
+ * In the forward pass the ReLU costs nothing. In the backward pass, the gradient of the sum before the ReLU is dout
+ * where out is positive, else 0. The first backward pass, backward_params, masks dout in place, at the speed of memory;
+ * the second one finds dout masked. */
 #include "onednn_impl.h"
 
 void tutti_onednn_merge_relu(tutti_kernel *k)
