@@ -4,8 +4,8 @@
  *
  *   out = ((in[0] + in[1]) + in[2]) + ...
  *
- * The gradient of every input is that of the output. If memory orders agree, nothing is computed: the layers that use
- * an input's gradient read dout itself (passes_gradient). */
+ * The gradient of every input is that of the output. If an input has the output's memory order, nothing is computed for
+ * it: the layers that use the input's gradient read dout itself (passes_gradient). */
 #include <string.h>
 
 #include "../kernel_impl.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* op_avg_pool.c: the mean of each window, (B, C, H, W) -> (B, C, H', W'), as PyTorch's AvgPool2d: padding counts as
- * zeros in the mean. The divisor is kernel * kernel. If sizes round up, a window may reach beyond the padding; elements
- * there do not count in the divisor. */
+ * zeros in the mean. The divisor is kernel * kernel. If output sizes are rounded up (`ceil`), a window may reach beyond
+ * the padding; places there do not count in the divisor. */
 #include <string.h>
 
 #include "../kernel_impl.h"
@@ -12,7 +12,8 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     return TUTTI_OK;
 }
 
-/* The part of a window inside the input, and the number of elements inside input and padding. */
+/* The part of a window that lies inside the input, and the divisor: the number of its elements inside input and
+ * padding. */
 typedef struct {
     int64_t top, bottom, left, right, area;
 } rectangle;

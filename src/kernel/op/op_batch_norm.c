@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* op_batch_norm.c: batch normalisation of each channel, (B, C) or (B, C, H, W), as PyTorch's BatchNorm1d and 2d
- * (Ioffe & Szegedy, ICML 2015). Over the n = B * H * W elements of a channel:
+/* op_batch_norm.c: batch normalisation of each channel, (B, C) or (B, C, H, W), as PyTorch's BatchNorm1d and 2d (Ioffe
+ * & Szegedy, ICML 2015). Over the n = B * H * W elements of a channel:
  *
  *   training    x^ = (in - mean) / sqrt(variance + eps), out = weight * x^ + bias; variance divides by n
  *   evaluation  the same with the running mean and variance
  *
  * The running mean and variance are parameters of kind statistic: forward in training writes the batch's mean and its
- * variance divided by n - 1 as their "gradients", which the update mixes into them. A batch is what one call sees
- * (ghost batch norm: Hoffer et al., NeurIPS 2017). saved: mean and 1 / sqrt(variance + eps) of each channel, float.
- * Sums in double. */
+ * variance divided by n - 1 as their "gradients", which the update mixes into them. A batch is the samples of one call,
+ * not of all ranks (ghost batch norm: Hoffer et al., NeurIPS 2017). saved: mean and 1 / sqrt(variance + eps) of each
+ * channel, float. Sums in double. */
 #include <math.h>
 
 #include "../kernel_impl.h"
@@ -60,7 +60,8 @@ static double flops(const void *attrs, const tutti_shape *in, const tutti_shape 
     return 8 * (double)tutti_shape_count(out); /* operations an element: mean 1, variance 3, normalise and scale 4 */
 }
 
-/* Elements of channel c: planes of one sample are `plane` long and lie `step` apart. */
+/* How to walk over the elements of a channel: in each sample the channel has `plane` neighbouring elements, and the
+ * next sample's lie `step` elements further. */
 typedef struct {
     int64_t batch, channels, plane, step, n;
 } channel_walk;
@@ -93,7 +94,7 @@ tutti_status tutti_op_batch_norm_needs(tutti_kernel *k, tutti_failure *err)
     }
     k->saved_bytes = 2 * (size_t)w.channels * sizeof(float);
     k->backward_reads = TUTTI_READS_INPUT | TUTTI_READS_SAVED;
-    if (k->ninputs > 1) k->unread_inputs = 1u << 1; /* the second input is added */
+    if (k->ninputs > 1) k->unread_inputs = 1u << 1; /* backward does not read the second input, which is only added */
     return TUTTI_OK;
 }
 

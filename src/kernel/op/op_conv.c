@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* op_conv.c: two-dimensional convolution, (B, C, H, W) -> (B, N, H', W'), as PyTorch's Conv2d: a correlation, square
- * kernel, the same stride and zero padding on both sides.
+/* op_conv.c: two-dimensional convolution, (B, C, H, W) -> (B, N, H', W'), as PyTorch's Conv2d: a correlation with a
+ * square kernel, and with the same stride and the same zero padding in both directions.
  *
  *   out[b][n][y][x] = bias[n] + sum over c, i, j of weight[n][c][i][j] * in[b][c][y * stride + i - pad][x * stride + j
  *   - pad]
  *
- * With groups the channels of input and output are cut into as many parts, and part g of the output sees part g of the
- * input alone: c runs over C / groups channels (Krizhevsky et al., NeurIPS 2012).
+ * With groups the channels of input and output are cut into `groups` parts. Part g of the output reads only part g of
+ * the input: c runs over C / groups channels (Krizhevsky et al., NeurIPS 2012).
  *
  * The reference adds up these terms in this order; terms whose index falls into the padding are left out. Gradients sum
  * in double, because they add up batch * H' * W' terms. */
@@ -111,18 +111,18 @@ static int64_t plane_at(const tutti_value *v, int64_t b, int64_t channel)
     return (b * dim[1] + channel) * dim[2] * dim[3];
 }
 
-/* One weight of the filters: its index, output channel n and input channel c. In dW it is nchains weights, at the same
- * place of neighbouring filters. */
+/* One weight: its index among the weights, its output channel n and its input channel c. For the weights' gradient it
+ * stands for nchains weights, which have the same place in consecutive filters. */
 typedef struct {
     int64_t index, n, c;
     int nchains;
 } one_weight;
 
-/* Work of a pass for one weight. */
+/* A function that does a pass's work for one weight. */
 typedef void each_weight(const tutti_kernel *k, const tutti_kernel_args *a, const tap *t, const one_weight *w);
 
-/* Visits the weights from first to last, each with all samples. So each element receives its terms in the order of the
- * sum. */
+/* Calls `visit` for the weights from first to last, and for each weight for all samples. So each element receives its
+ * terms in the order of the formula above. */
 static void walk_weights(const tutti_kernel *k, const tutti_kernel_args *a, int most, each_weight *visit)
 {
     const tutti_conv_attrs *at = k->attrs;

@@ -3,8 +3,8 @@
  *
  *   out[b][n] = bias[n] + sum over k of in[b][k] * weight[n][k]
  *
- * An input (B, C, H, W) is read as (B, C * H * W), as if a flatten stood before it: so a layout in blocks need not be
- * undone. The reference sums in double and rounds once. */
+ * An input (B, C, H, W) is read as (B, C * H * W), as if a flatten layer stood before it. So faster rows can read an
+ * input in blocks without reordering it. The reference sums in double and rounds once. */
 #include <math.h>
 
 #include "../kernel_impl.h"
@@ -67,8 +67,8 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
 
 enum { CHAINS = 8 }; /* number of sums at a time, none of which waits for another */
 
-/* `count` sums. Sum c runs over n products of a and b. a_step and b_step are the distances between the terms of a sum,
- * and `across` is the distance in b to the next sum. */
+/* Describes several sums. Each sum adds n products of elements of a and b. a_step and b_step are the distances between
+ * the elements of one sum, and `across` is the distance in b from one sum to the next. */
 typedef struct {
     const float *a, *b;
     int64_t a_step, b_step, across, n;

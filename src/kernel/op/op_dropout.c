@@ -3,13 +3,14 @@
  * (1 - rate); in evaluation nothing happens (Srivastava et al., JMLR 2014), as PyTorch's Dropout.
  *
  * Whether an element lives is a pure function of (seed, step, global sample, layer, row-major index within the sample):
- * it does not matter how the batch is cut into ranks or slots. saved: one byte an element, 1 = lives. */
+ * it does not depend on how the batch is divided among ranks or slots. saved: one byte an element, 1 = lives. */
 #include <string.h>
 
 #include "../../base/rng.h"
 #include "../kernel_impl.h"
 
-/* The key's two 64-bit counters hold four numbers, with these widths. */
+/* The generator's two 64-bit counters hold four numbers: step, sample, layer and element. STEP_BITS and ELEMENT_BITS
+ * are the widths of two of them. WORDS: number of random words for one counter value. */
 enum { STEP_BITS = 44, ELEMENT_BITS = 28, WORDS = 4 };
 
 static const tutti_field fields[] = {
@@ -60,8 +61,8 @@ static void apply_mask(const tutti_kernel *k, const uint8_t *lives, const float 
     const tutti_dropout_attrs *at = k->attrs;
     int64_t n = tutti_shape_count(&k->out.shape);
     float scale = (float)(1 / (1 - at->rate));
-    for (int64_t i = 0; i < n; i++)
-        to[i] = from[i] * ((float)lives[i] * scale); /* no branch, because it could not be predicted */
+    for (int64_t i = 0; i < n; i++) /* a product instead of a branch, because the processor could not predict it */
+        to[i] = from[i] * ((float)lives[i] * scale);
 }
 
 static void forward(tutti_kernel *k, const tutti_kernel_args *a)

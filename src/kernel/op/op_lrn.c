@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* op_lrn.c: local response normalisation across channels, (B, C, ...), as PyTorch's LocalResponseNorm (Krizhevsky et
- * al., NeurIPS 2012). With base[c] = k + alpha / size * sum of in[c']^2 over the `size` channels around c, c - size / 2
- * the first:
+ * al., NeurIPS 2012). With base[c] = k + alpha / size * sum of in[c']^2 over `size` channels around c, from c - size /
+ * 2 on:
  *
  *   out[c] = in[c] * base[c]^-beta
  *
- * Channels outside count as zeros, and `size` divides alpha, which is so in Caffe too but not in the paper.
- * saved: base of each element, float. Sums in double. */
+ * Channels that do not exist count as zeros. alpha is divided by `size`, as in Caffe but not in the paper. saved: base
+ * of each element, float. Sums in double. */
 #include <math.h>
 
 #include "../kernel_impl.h"

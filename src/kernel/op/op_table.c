@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* op_table.c: the table of ops, and the shape rules that several of them share.
  *
- * A new op is one file op_<name>.c and its name in OPS. Sizes come from files that anybody may have written.
+ * A new op is one file op_<name>.c and its name in OPS. Sizes come from model files, which anybody may have written.
  * tutti_op_infer refuses sizes that would overflow, so later code can compute every product of dims (and a sum of
  * 10,000 such products) in int64_t. */
 #include <string.h>
@@ -144,7 +144,7 @@ double tutti_op_pool_flops(const void *attrs, const tutti_shape *in, const tutti
 
 tutti_window_span tutti_op_window_span(int64_t k, int64_t stride, int64_t pad, int64_t nin, int64_t nout)
 {
-    /* 0 <= o * stride + k - pad <= nin - 1 */
+    /* the outputs o with 0 <= o * stride + k - pad <= nin - 1 */
     tutti_window_span span = {0, nout};
     if (pad > k) span.first = (pad - k + stride - 1) / stride;
     int64_t room = nin - 1 + pad - k;
