@@ -3,11 +3,11 @@
  * passes.
  *
  * Its output and parameters lie in the requested order; its inputs may lie in any order. The input gradient has two
- * forms. If the convolution has a ReLU merged into it, the first backward pass masks the output's gradient (it writes
- * dout), and the zeros of the masked gradient are skipped. If it has none, but a ReLU made the input, only elements
- * whose input is not zero are computed and all others are zero. That is right because the layer that made the input
- * masks them anyway; the model says so in tutti_kernel_request.rectified. Without either ReLU, zeros that the gradient
- * happens to have are skipped. */
+ * forms. If a ReLU is merged into the convolution, the first backward pass masks the output's gradient (it writes
+ * dout), and the zeros of the masked gradient are skipped. If no ReLU is merged, but a ReLU made the input, gradients
+ * are computed only where the input is not zero; all other gradients are set to zero. That is right because the ReLU
+ * that made the input masks them anyway. The model says so in tutti_kernel_request.rectified. Without either ReLU,
+ * zeros that the gradient happens to have are skipped. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sparse_dots.c: the input gradient of a sparse convolution whose input a ReLU made. The ReLU masks the gradient where
- * the input is zero, so only the other elements are computed and the rest is zero. Each element is the sum of products
- * of the output's gradient, channels innermost, with the element's weights. */
+ * the input is zero, so only the other elements are computed and the rest is zero. Each gradient is a sum of products:
+ * the output's gradient, with channels innermost, times the weights of the input element. */
 #include <string.h>
 
 #include "../crew.h"
@@ -14,7 +14,8 @@ typedef struct {
     tutti_lane_place dout, in, din;
 } job;
 
-/* A tile of the input, and a block of vectors of the output's gradient, channels innermost. */
+/* A tile of the input, with the lists of its nonzero elements, and the output's gradient for one block of vectors, with
+ * channels innermost. */
 typedef struct {
     tutti_sparse_tile at;
     tutti_sparse_span from;
@@ -93,7 +94,7 @@ static void clear(const job *j, const tutti_sparse_tile *t)
                    0, n);
 }
 
-/* Writes the sums of a list to the places of its elements in the input's gradient. */
+/* Writes the sum of each listed element to the element's place in the input's gradient. */
 static void give_list(const job *j, const tile *t, int64_t sample, int64_t y, int64_t lists)
 {
     const tutti_sparse_walk *w = j->w;

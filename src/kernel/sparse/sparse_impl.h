@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sparse_impl.h: declarations that the files of f32 convolutions that skip zeros (sparse_conv.c) share.
  *
- * A ReLU leaves zeros, and a product with zero adds nothing. So the elements that are not zero are put side by side
- * once, each with its place, and only those are multiplied:
+ * A ReLU leaves zeros, and a product with zero adds nothing. So the elements that are not zero are copied side by side
+ * into a *list*, each with its place (its index in the row or tile), and only these are multiplied:
  *
  *   forward          sum(y, x, :) += v * weight(c, i, j, :)
  *                    over the list of each position's inputs (tutti_sparse_sum_loop)
@@ -34,16 +34,17 @@
 
 /* --- the loops for one instruction set (sparse_vector.c); all elements are floats --- */
 
-/* Elements that are not zero, and the place of each. start[x] is the index of the first element of position x; `start`
- * has one more entry than there are positions. */
+/* A list: elements that are not zero, and the place of each. start[x] is the index in the list of the first element of
+ * position x. `start` has one more entry than there are positions. */
 typedef struct {
     float *value;
     int32_t *place, *start;
 } tutti_sparse_list;
 enum { TUTTI_SPARSE_SLACK = 16 }; /* the loops may write this number of elements behind a list */
 
-/* Appends the elements of a row of positions that are not zero to a list of n, and returns the new n. Channel c of
- * position x gets place `place` + x * apart + c. The channels of a position lie side by side in segments. */
+/* Appends the nonzero elements of a row of positions to a list of n elements, and returns the new n. Channel c of
+ * position x gets the place `place` + x * apart + c. The channels of a position lie in segments: `segment` channels are
+ * side by side, and the next segment begins segment_step floats further. */
 typedef struct {
     const float *from;
     int64_t positions, position_step;
@@ -54,11 +55,13 @@ typedef struct {
 } tutti_sparse_list_call;
 typedef int64_t tutti_sparse_list_loop(const tutti_sparse_list_call *c);
 
-/* Computes n sums. Sum i runs over the `taps` positions of a row of lists that begin at first + i * stride, without the
- * positions outside the row. */
+/* Computes n sums. Sum i adds up the listed elements of `taps` positions, which begin at position first + i * stride of
+ * the row, each times its weights. Positions outside the row are left out. */
 typedef struct {
     tutti_sparse_list list;
-    int64_t positions, apart; /* positions of a row; distance of their places: both as in tutti_sparse_list_call */
+    /* positions: number of positions in a row; apart: distance between the places of neighbouring positions, as in
+     * tutti_sparse_list_call */
+    int64_t positions, apart;
     int64_t first, stride, taps;
     const float *weights; /* weights in the order (taps, apart, vectors) */
     float *sums;          /* n sums, `sums_apart` floats from each other */
@@ -68,13 +71,14 @@ typedef struct {
 typedef void tutti_sparse_sum_loop(const tutti_sparse_sum_call *c);
 enum { TUTTI_SPARSE_SUM_VECTORS = 8 }; /* the largest nvectors of tutti_sparse_sum_call */
 
-/* Adds to the weights' gradient of one channel from the channel's list of n elements. The gradient of weight (i, j), at
- * i * row_step + j * step, gets each element v times the vectors of dout i rows and j positions before v's place. */
+/* Adds to the weights' gradient of one input channel, from the channel's list of n elements. The gradient of weight (i,
+ * j) lies at i * row_step + j * step. To it is added each element v, times the vectors of dout that lie i rows and j
+ * positions before v's place. */
 typedef struct {
     tutti_sparse_list list;
     int64_t n;
     const float *dout;
-    int64_t row; /* positions in a row */
+    int64_t row; /* number of positions in a row of dout */
     float *dweights;
     int64_t row_step, step;
     int64_t ny, nx;
@@ -83,12 +87,12 @@ typedef struct {
 typedef void tutti_sparse_weight_loop(const tutti_sparse_weight_call *c);
 enum { TUTTI_SPARSE_WEIGHT_VECTORS = 2 }; /* the largest nvectors of tutti_sparse_weight_call */
 
-/* Computes the sums of n positions begin, begin + step, ... of a row of lists. The sum of a listed element is the
- * product of its channel's weights with `taps` positions of dout. For the first position these begin at `first`, for
- * each next position one later; positions outside the row are left out. */
+/* Computes a sum for each listed element of the n positions begin, begin + step, ... of a row. The sum multiplies the
+ * weights of the element's channel with `taps` positions of dout. For the first position these positions of dout begin
+ * at `first`, and for each next position one later. Positions outside dout's row are left out. */
 typedef struct {
     tutti_sparse_list list;
-    float *sums; /* one for each number of the list, in its order */
+    float *sums; /* one sum for each element of the list, in the list's order */
     int64_t apart;
     int64_t begin, step, n;
     const float *weights; /* weights in the order (channels, taps, vectors) */
@@ -98,14 +102,14 @@ typedef struct {
 } tutti_sparse_dot_call;
 typedef void tutti_sparse_dot_loop(const tutti_sparse_dot_call *c);
 
-/* Adds to the weights' gradient of one output channel, from the list of its n elements that are not zero. The gradient
- * is `parts` vectors, part_step floats apart. Each listed element is multiplied by the window of the input at its
- * place, of the same form, and added. */
+/* Adds to the weights' gradient of one output channel, from the channel's list of n gradients that are not zero. The
+ * weights' gradient is `parts` pieces of nvectors vectors, part_step floats from each other. The window of an input has
+ * the same form. For each listed gradient, the window at its place is multiplied by the gradient and added. */
 typedef struct {
     tutti_sparse_list list;
     int64_t n;
     const float *from;
-    const int32_t *windows_of; /* for each place, where its window begins in `from` */
+    const int32_t *windows_of; /* for each place: the offset in `from` of its window */
     int64_t part_step;
     float *sums;
     int64_t parts;

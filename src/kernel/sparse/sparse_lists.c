@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sparse_lists.c: lists the elements of a value that are not zero. If channels of a position lie side by side (channels
- * last, blocks), they are listed directly from memory. A row of the row-major order is transposed in scratch first. */
+ * last, blocks), they are listed directly from memory. A row of a row-major value is first transposed in scratch. */
 #include "sparse_conv.h"
 
 /* Returns how many of `most` channels from `channel` on can be copied as one view: the channels of one block, or all
@@ -40,7 +40,7 @@ void tutti_sparse_give(const tutti_lane_view *from, const tutti_lane_place *to, 
     copy_part(to, part, from, true);
 }
 
-/* Points the list loop at the channels of a row: in the value itself, or transposed into the buffer. */
+/* Sets the list loop's input to the channels of a row: in the value itself, or transposed into the buffer. */
 static void find_row(const tutti_lane_place *from, const tutti_sparse_part *row, float *buffer,
                      tutti_sparse_list_call *call)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sparse_rule.c: decides from which sparsity on skipping zeros is faster. The time, as a part of the dense time, is
- * fixed + products * (1 - sparsity); skipping is faster where this is below 1.
+/* sparse_rule.c: decides from which sparsity (part of zeros) on skipping zeros is faster. The time of skipping, divided
+ * by the dense time, is fixed + products * (1 - sparsity). Skipping is faster where this is below 1.
  *
  * The costs are medians over layers of LeNet, AlexNet, VGG-A, ResNet-20 and ResNet-50, measured by ./dev bench sparse
  * --rounds 3 against the row that training uses (oneDNN 3.2) on one thread of an EPYC (Zen 4). `fixed` and `products`
- * follow from the times at sparsity 0.5 and 0.99. The fixed part is the making of lists, the packing of weights, and
- * sums that are read and written: it is small for kernels of 3 and more, and large for kernels of 1. */
+ * follow from the times at sparsity 0.5 and 0.99. The fixed part is the time to make lists, to pack weights, and to
+ * read and write sums. It is small for kernels of 3 x 3 and more, and large for 1 x 1. */
 #include "../kernel_impl.h"
 #include "sparse_switch.h"
 
@@ -24,9 +24,9 @@ static const cost wide[TUTTI_NPASSES] = {{1.29, 0.12}, {1.15, 0.17}, {1.37, 0.13
                   points[TUTTI_NPASSES] = {{1.17, 0.40}, {1.81, 0.59}, {2.12, 0.38}},
                   narrow_points[TUTTI_NPASSES] = {{1.05, 1.76}, {0.28, 2.08}, {4.30, 1.81}};
 
-/* Costs of passes that skip zeros of the output's gradient, for layers before pools, measured in the same way: medians
- * of LeNet, AlexNet, VGG-A and GoogLeNet. Convolutions with few input channels gain only with a stride, and 1 x 1
- * before a pool was not measured. */
+/* Costs of passes that skip zeros of the output's gradient, for convolutions whose output a max pool reads, measured in
+ * the same way: medians of LeNet, AlexNet, VGG-A and GoogLeNet. Convolutions with few input channels gain only with a
+ * stride, and 1 x 1 before a pool was not measured. */
 static const cost narrow_5_data = {1.9, 0.26}, by_gradient = {1.33, 0.13}, few_by_gradient = {1.5, 0.5},
                   never = {0, 1e3};
 

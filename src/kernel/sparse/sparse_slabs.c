@@ -45,8 +45,9 @@ const float *tutti_sparse_slab(const tutti_sparse_walk *w, const tutti_kernel_ar
            slab_number(w, group, vectors, lists, row) * slab_floats(w);
 }
 
-/* Copies the weights of one tap: listed channels, `apart` floats from each other, and lanes. The list is of inputs in
- * the forward pass and in dots. */
+/* Copies the weights of one tap to a slab. channels: the listed channels, whose weights lie channels->step floats apart
+ * in the slab; across: the channels in the lanes. In the forward pass and in dots, listed channels are input channels;
+ * otherwise they are output channels. */
 static void fill_tap(const job *j, const tutti_sparse_part *channels, const tutti_sparse_part *across, int64_t group,
                      int64_t at, float *to)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sparse_sums.c: the forward pass of a sparse convolution, and its input gradient from the list of a masked gradient.
- * */
+/* sparse_sums.c: the forward pass of a sparse convolution, and its input gradient from lists of a masked output
+ * gradient. */
 #include "../crew.h"
 #include "sparse_conv.h"
 
@@ -12,7 +12,7 @@ typedef struct {
     const float *bias; /* forward only; NULL if there is none */
 } job;
 
-/* A tile of sums of one block of vectors of a group, from lists of rows. */
+/* A tile: the sums of one group and one block of vectors, and the lists of the rows that it reads. */
 typedef struct {
     tutti_sparse_tile at;
     tutti_sparse_span from;
@@ -31,7 +31,8 @@ static void begin_sums(const job *j, const tile *t)
         for (int64_t lane = 0; lane < w->lanes; lane++) to[lane] = bias && lane < channels ? bias[lane] : 0;
 }
 
-/* Adds to the rows of a tile the products of one row of the kernel and one block of lists. */
+/* Adds to the sums of a tile the products with one slab: the weights of one row of the kernel and one block of
+ * lists. */
 static void add_slab(const job *j, const tile *t, int64_t lists, int64_t kernel_row)
 {
     const tutti_sparse_walk *w = j->w;

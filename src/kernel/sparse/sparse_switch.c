@@ -12,8 +12,9 @@ typedef struct {
     tutti_kernel dense, sparse;
     unsigned passes;
     bool masks_gradient;
-    double faster[TUTTI_NPASSES]; /* the dense kernel's speed over that of the kernel row that the rule was calibrated
-                                * against */
+    /* for each pass: speed of the dense kernel, divided by the speed of the kernel row with which the rule was
+     * calibrated */
+    double faster[TUTTI_NPASSES];
 } switched;
 
 static tutti_kernel *part_for(tutti_kernel *k, tutti_kernel_pass pass)
@@ -65,7 +66,8 @@ static bool can_switch(const tutti_kernel_request *r, const tutti_kernel *k)
            r->precision == TUTTI_PRECISION_F32 && k->in[0].dtype == TUTTI_F32 && !keeps && k->row != &tutti_sparse_conv;
 }
 
-/* Returns the speed by the rules of the candidates; the rows that the rule was calibrated against have speed 1. */
+/* Returns the speed of a dense kernel by the rules of the candidates. The rows with which the sparse rule was
+ * calibrated have speed 1. */
 static double how_fast(const tutti_kernel_request *r, const tutti_kernel *k, tutti_kernel_pass pass)
 {
     static const char *const beside[] = {"onednn", "lanes"};

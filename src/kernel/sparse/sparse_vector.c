@@ -2,7 +2,7 @@
 /* sparse_vector.c: the vector loops of convolutions that skip zeros. Sums stay in registers for a whole list. Each
  * element is multiplied with vectors straight from memory, one load a product. Lists have various lengths, and the
  * processor mispredicts their ends; that costs little, because products of the list before are still being computed.
- * put_nonzero of vector.h makes the lists. */
+ * put_nonzero of vector.h writes the lists. */
 #include "../lanes/lane_loops.h"
 #include "sparse_impl.h"
 
@@ -36,8 +36,8 @@ static int64_t sparse_list(const tutti_sparse_list_call *c)
 
 /* --- sums of positions --- */
 
-/* Number of chains of additions at a time: each addition to a sum waits for the one before it. So if a listed element
- * has few sums, several elements are added to sums of their own. */
+/* Number of sums to which the loop adds in turn, because each addition to a sum waits for the one before it. If the
+ * lanes need fewer sums for a listed element, several elements are added to sums of their own. */
 enum { SPARSE_CHAINS = 4 };
 
 INLINE int sparse_ways(int nsums)
@@ -100,7 +100,7 @@ static void sparse_sum(const tutti_sparse_sum_call *call)
 
 enum {
     SPARSE_SUMS = WIDTH < 16 ? 12 : 24, /* number of vectors of sums that stay in registers */
-    SPARSE_COLUMNS = 6,                 /* the largest number of taps side by side */
+    SPARSE_COLUMNS = 6,                 /* largest number of neighbouring taps that are computed at once */
     SPARSE_ROWS = 3
 };
 
@@ -126,7 +126,7 @@ INLINE void sparse_taps(const tutti_sparse_weight_call *c, int64_t y, int64_t x,
             for (int v = 0; v < nvectors; v++) store(to + i * c->row_step + j * c->step + v * WIDTH, sums[i][j][v]);
 }
 
-/* Computes as many rows of taps at once as still leave all sums in registers. */
+/* Computes several rows of taps at once: the largest number with which all sums stay in registers. */
 INLINE void sparse_columns(const tutti_sparse_weight_call *c, int64_t x, int nvectors, int nx)
 {
     const int fit = SPARSE_SUMS / (nvectors * nx), rows = fit > SPARSE_ROWS ? SPARSE_ROWS : fit;
@@ -222,7 +222,7 @@ static void sparse_window(const tutti_sparse_window_call *call)
 
 enum { SPARSE_AT_ONCE = 4 };
 
-/* Adds to to[i], for n elements of a list, the product of dout with the weights at w[i]. */
+/* For n elements of a list, adds to to[i] the sum of the products of dout with the weights at w[i]. */
 INLINE void sparse_multiply(const float *dout, const float *const *w, int64_t nvectors, float *to, int n)
 {
     vector even[SPARSE_AT_ONCE] = {{0}}, odd[SPARSE_AT_ONCE] = {{0}};
@@ -239,9 +239,9 @@ INLINE void sparse_multiply(const float *dout, const float *const *w, int64_t nv
     for (int i = 0; i < n; i++) to[i] += sum_lanes(even[i] + odd[i]);
 }
 
-/* The operands for all listed elements of one position: nvectors vectors of dout, and as many weights of each element's
- * channel. `base` is the place of channel 0 of the position. `skipped` is the number of floats of weights whose taps
- * lie before the row. */
+/* The operands for all listed elements of one position: vectors of dout, and as many weights of each element's channel.
+ * base: the place of channel 0 of the position. skipped: number of floats of weights whose taps lie before the row and
+ * are left out. */
 typedef struct {
     const float *dout;
     int64_t nvectors, base, skipped;

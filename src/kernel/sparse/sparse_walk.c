@@ -13,7 +13,7 @@ int64_t tutti_sparse_nclasses(const tutti_sparse_walk *w)
     return w->back ? tutti_sparse_min(w->stride, w->kernel) : 1;
 }
 
-/* Returns class i. In the input gradient, position x is multiplied with column j of the kernel if x + pad - j is a
+/* Returns class i. In the input gradient, position x of `to` reads through column j of the kernel if x + pad - j is a
  * multiple of the stride. So class i has columns i, i + stride, ... */
 tutti_sparse_class tutti_sparse_class_of(const tutti_sparse_walk *w, int64_t i)
 {
@@ -73,7 +73,7 @@ static tutti_sparse_cut cut_into(int64_t channels, int64_t size)
     return (tutti_sparse_cut){channels, tutti_sparse_min(size, channels), tutti_sparse_up(channels, size)};
 }
 
-/* Cuts channels into blocks of one size, with as many vectors as possible. */
+/* Cuts channels into blocks of equal size, each with as many vectors as the loops allow. */
 static tutti_sparse_cut cut_vectors(int64_t channels, int64_t width, int *nvectors)
 {
     const int64_t all = tutti_sparse_up(channels, width), n = tutti_sparse_up(all, TUTTI_SPARSE_SUM_VECTORS),

@@ -2,10 +2,10 @@
 /* sparse_weights.c: the gradient of a sparse convolution's weights and bias.
  *
  * Each thread has input channels of its own and goes through all tiles for them, so sums of threads never have to be
- * added up. For each tile there is a list of each input channel, and a copy of the output's gradients: a block of
- * vectors, channels innermost, with zeros where there is no output. Tap (i, j) multiplies a listed element with the
- * gradient i rows and j positions before the number's own position. With a stride, inputs fall into classes that meet
- * different taps; within a class the stride is 1. */
+ * added up. For each tile there is a list for each input channel, and a copy of the output's gradients: the channels of
+ * one block of vectors, innermost, with zeros where there is no output. Tap (i, j) multiplies a listed element with the
+ * gradient that lies i rows and j positions before the element's own position. With a stride, inputs fall into classes
+ * that meet different taps; within a class the stride is 1. */
 #include <string.h>
 
 #include "../../tensor/elementwise.h"
@@ -20,12 +20,12 @@ typedef struct {
     tutti_lane_place in, dout;
 } job;
 
-/* The channels of one group, and rows of a class of inputs. */
+/* A tile: input channels [channel, channel + channels) of one group, and rows of the classes of input positions. */
 typedef struct {
     tutti_sparse_tile at;
     int64_t group, channel, channels;
     tutti_sparse_list list; /* nonzero inputs; `start` has one entry for each (class, channel), in this order */
-    int32_t *row_start;     /* scratch for the list loop */
+    int32_t *row_start;     /* scratch, in which the list loop writes `start` for one row */
     float *plane, *row, *dout;
 } tile;
 
@@ -49,7 +49,7 @@ static void cut_tiles(const tutti_sparse_state *s, tutti_sparse_sum *g)
                      : tutti_sparse_min(s->batch, tutti_sparse_max(1, TILE_POSITIONS / ((g->rows + padded) * g->row)));
 }
 
-/* Returns the channels of a chunk: fewer if a thread would have no chunk otherwise. */
+/* Returns the number of channels in a chunk. It is lower if a thread would otherwise have no chunk. */
 static int64_t chunk_of(const tutti_sparse_state *s)
 {
     const int64_t few = CHUNK * 9 / (s->kernel * s->kernel), most = tutti_sparse_min(few, MOST_CHUNK),
@@ -74,7 +74,7 @@ void tutti_sparse_plan_gradient(tutti_sparse_state *s, size_t *scratch)
     g->vectors = cut_vectors(g, s->out.channels, s->loops->width);
     g->chunk = chunk_of(s);
     cut_tiles(s, g);
-    /* sums of the bias; the last blocks may be filled up */
+    /* sums of the bias, with room for channels that fill up the last blocks */
     const int64_t sums = s->groups * s->out.channels + 2 * UNIT;
     const int64_t positions = g->samples * g->rows * g->width, lists = g->classes * g->classes * g->chunk;
     const size_t numbers = (size_t)(lists * positions) + TUTTI_SPARSE_SLACK;
@@ -92,8 +92,8 @@ void tutti_sparse_plan_gradient(tutti_sparse_state *s, size_t *scratch)
 
 /* --- lists --- */
 
-/* The positions of a class along one side: positions [first, end) lie in the input, and the first one of those is
- * `at`. */
+/* The positions of a class in one direction: positions [first, end) lie in the input. at: the input position of the
+ * first one. */
 typedef struct {
     int64_t first, end, input;
 } side;
@@ -108,7 +108,7 @@ static side side_of(const tutti_sparse_state *s, int64_t class, int64_t begin, i
     return of;
 }
 
-/* Copies channels as planes of the class's positions, of all samples of the tile. */
+/* Copies n channels into planes that have only the class's positions, for all samples of the tile. */
 static void take_planes(const job *j, const tile *t, int64_t channel, int64_t n, side y, side x)
 {
     const int64_t stride = j->s->stride, width = x.end - x.first, rows = y.end - y.first;
@@ -130,7 +130,7 @@ static void take_planes(const job *j, const tile *t, int64_t channel, int64_t n,
     }
 }
 
-/* Lists one class and returns the new number of entries. */
+/* Appends the nonzero inputs of one class to the tile's list of n elements, and returns the new n. */
 static int64_t list_class(const job *j, const tile *t, int64_t class, int64_t n)
 {
     const tutti_sparse_state *s = j->s;
@@ -183,7 +183,8 @@ static void take_gradient(const job *j, const tile *t, int64_t vectors)
     }
 }
 
-/* Returns the place of sums, which lie as (group, block of vectors, channel, row, column, lane). */
+/* Returns the address of the sums of a group, a block of vectors and a channel. Sums lie in the order (group, block of
+ * vectors, channel, row, column, lane). */
 static float *sums_of(const job *j, int64_t group, int64_t vectors, int64_t channel)
 {
     const tutti_sparse_state *s = j->s;
@@ -274,7 +275,7 @@ static void do_chunks(void *arg, int64_t begin, int64_t end, int thread)
     }
 }
 
-/* Sums over the positions of one sample after the other. */
+/* Computes the gradient of the bias: sums dout over the positions of one sample after the other. */
 static void sum_bias(const tutti_lane_place *dout, int64_t channels, float *sums, float *dbias)
 {
     const tutti_blocks *b = &dout->at;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sparse_windows.c: the gradient of a sparse convolution's weights from the list of the output's gradient. Before a max
- * pool, this gradient has at most one element a window that is not zero.
+/* sparse_windows.c: the gradient of a sparse convolution's weights from the list of the output's gradient. If a max
+ * pool reads the output, this gradient has at most one nonzero element for each window of the pool.
  *
  * Each thread has output channels of its own and goes through all tiles for them, so sums of threads never have to be
- * added up. For each tile of outputs there is a list of each output channel, and a copy of the inputs that these
- * outputs read: a block of channels, channels innermost, with zeros around it. The window of an output is then a run of
- * elements for each row of the kernel. With few channels these runs would be short, so the copy is folded: each column
- * holds all rows of the kernel, and a window is one run. Listed elements are multiplied with the runs, and the sums
- * stay in registers for a whole list. */
+ * added up. For each tile of outputs there is a list for each output channel, and a copy of the inputs that these
+ * outputs read: a block of channels, innermost, with zeros around it. The window of an output is then a run of elements
+ * for each row of the kernel. With few channels these runs would be short, so the copy is folded: each column holds all
+ * rows of the kernel, and a window is one run. Listed elements are multiplied with the runs, and the sums stay in
+ * registers for a whole list. */
 #include <string.h>
 
 #include "../crew.h"
@@ -21,14 +21,15 @@ typedef struct {
     tutti_lane_place in, dout;
 } job;
 
-/* Some channels of the outputs of one group: rows and columns of samples. */
+/* A tile: output channels [channel, channel + channels) of one group, in some rows and in columns [column, column +
+ * columns) of some samples. */
 typedef struct {
     tutti_sparse_tile at;
     int64_t column, columns;
     int64_t group, channel, channels;
     tutti_sparse_list list; /* nonzero gradients; `start` has one entry for each channel, and places are positions of
                              * the tile */
-    int32_t *windows_of;    /* for each position, where its window begins */
+    int32_t *windows_of;    /* for each position of the tile: the offset of its window in `windows` */
     float *plane, *windows;
 } tile;
 
@@ -70,7 +71,8 @@ static void cut_tiles(const tutti_sparse_state *s, tutti_sparse_window *w)
     w->unit = w->inputs.size * folds;
 }
 
-/* Cuts runs into pieces, and chooses how many vectors of how many parts are summed at once. */
+/* Cuts the runs of a window into pieces, and chooses how many parts are summed at once, and how many vectors of
+ * each. */
 static void cut_runs(const tutti_sparse_state *s, tutti_sparse_window *w)
 {
     const int64_t width = s->loops->width, all = tutti_sparse_up(s->kernel * w->unit, width),
@@ -108,7 +110,7 @@ void tutti_sparse_plan_windows(tutti_sparse_state *s, size_t *scratch)
 
 /* --- lists --- */
 
-/* Copies channels as planes of the tile's positions. */
+/* Copies n channels of the output's gradient into planes that have only the tile's positions. */
 static void take_planes(const job *j, const tile *t, int64_t channel, int64_t n)
 {
     const bool whole = t->columns == j->s->out.width;
@@ -160,7 +162,8 @@ static void take_few(const tutti_lane_place *from, const tutti_sparse_part *part
     }
 }
 
-/* Copies input row y, from column `left` on, to a line of columns. Columns outside the input are not written. */
+/* Copies input row y, from the tile's leftmost column on, to a line of `windows`. Columns outside the input are not
+ * written. */
 static void take_line(const job *j, const tile *t, int64_t sample, int64_t y, int64_t inputs, float *to)
 {
     const tutti_sparse_state *s = j->s;
@@ -197,7 +200,8 @@ static void take_windows(const job *j, const tile *t, int64_t inputs)
             }
 }
 
-/* Returns the place of sums, which lie as (group, channel, block of inputs, piece, part, lane). */
+/* Returns the address of the sums of a group, an output channel and a block of inputs. Sums lie in the order (group,
+ * channel, block of inputs, piece, part, lane). */
 static float *sums_of(const job *j, int64_t group, int64_t channel, int64_t inputs)
 {
     const tutti_sparse_window *w = &j->s->windows;
