@@ -22,7 +22,7 @@ tutti_tune_place tutti_tune_here(int nthreads)
     return here;
 }
 
-/* ---- making one ---- */
+/* ---- making a tune file ---- */
 
 int tutti_tune_entry_compare(const tutti_tuned_entry *a, const tutti_tuned_entry *b)
 {
@@ -55,7 +55,7 @@ void tutti_tune_file_add(tutti_tune_file *f, const tutti_tuned_entry *e)
     bool found;
     const int at = find_entry(f, e, &found);
     if (!found) {
-        /* at 0, 1, 2, 4, ... entries the array is full */
+        /* the array is full when it has 0, 1, 2, 4, 8, ... entries */
         if ((f->nentries & (f->nentries - 1)) == 0)
             f->entries = tutti_realloc(f->entries, sizeof *e * (size_t)(f->nentries ? 2 * f->nentries : 1));
         memmove(f->entries + at + 1, f->entries + at, sizeof *e * (size_t)(f->nentries - at));
@@ -157,7 +157,8 @@ tutti_status tutti_tune_file_write(tutti_tune_file *f, const char *path, tutti_f
 
 /* ---- reading ---- */
 
-/* Returns the name of the first property in which two places differ, in words, or NULL if they are equal. */
+/* Returns the name of the first property in which two places differ, or NULL if they are equal. was, is: the property's
+ * two values as texts. */
 static const char *difference(const tutti_tune_place *then, const tutti_tune_place *here, char was[160], char is[160])
 {
     const tutti_processor *a = &then->processor, *b = &here->processor;

@@ -9,7 +9,7 @@
 #define TUTTI_TUNE_CHECKSUM "checksum: "
 enum { TUTTI_TUNE_VERSION = 1, TUTTI_TUNE_WORDS = 5 };
 
-/* Compares entries by their words: op, then shape, precision, pass, candidate. */
+/* Compares entries by op, then shape, precision, pass, candidate, as strcmp does. */
 int tutti_tune_entry_compare(const tutti_tuned_entry *a, const tutti_tuned_entry *b);
 
 #endif

@@ -17,7 +17,7 @@ typedef struct {
     int line;
     tutti_tune_file *file;
     tutti_tune_tree *tree; /* the tree whose nodes are being read; NULL if none is open */
-    unsigned heads;        /* a bit for each head that was read */
+    unsigned heads;        /* a bit for each line of the file's head that was read */
 } reader;
 
 static tutti_status bad_line(const reader *r, const char *what, tutti_failure *err)
@@ -25,8 +25,8 @@ static tutti_status bad_line(const reader *r, const char *what, tutti_failure *e
     return tutti_fail(err, TUTTI_ERR_DATA, "%s: line %d: %s", r->name, r->line, what);
 }
 
-/* Cuts a line into words with one blank between them. Returns their number; 0 if the blanks are wrong or there are too
- * many. */
+/* Cuts a line into words with one blank between them. Returns the number of words; 0 if the blanks are wrong or there
+ * are too many words. */
 static int cut_words(char *line, char *word[MAX_WORDS])
 {
     int n = 0;
@@ -71,7 +71,7 @@ static tutti_status read_caches(const reader *r, const char *text, tutti_failure
     return TUTTI_OK;
 }
 
-/* Reads "key: text". */
+/* Reads a line of the file's head: "key: text". */
 static tutti_status read_head(reader *r, const char *line, tutti_failure *err)
 {
     static const char *const heads[HEADS] = {"processor: ", "caches: ", "isa: ", "library: ", "threads: "};
@@ -165,7 +165,7 @@ static int find_name(const char *const *names, int n, const char *wanted)
     return -1;
 }
 
-/* Reads "node I FEATURE THRESHOLD LESS MORE" or "leaf I WAY". The numbers I go up by one. */
+/* Reads "node I FEATURE THRESHOLD LESS MORE" or "leaf I WAY". I must be one more than in the line before. */
 static tutti_status read_node(const reader *r, char **word, int n, tutti_failure *err)
 {
     long long at, less, more;
@@ -190,7 +190,7 @@ static tutti_status read_node(const reader *r, char **word, int n, tutti_failure
     return TUTTI_OK;
 }
 
-/* Checks that the nodes that were read are a tree. */
+/* Ends the tree whose nodes are being read: checks that they form a tree. */
 static tutti_status end_tree(reader *r, tutti_failure *err)
 {
     const tutti_tune_tree *t = r->tree;

@@ -11,21 +11,22 @@
 #include "tune_trial.h"
 
 enum {
-    LEAST_M = 4, /* log2 of the least m, which is lower than other sides because batches are smaller than layers */
+    LEAST_M = 4, /* log2 of the least m; it is lower than that of n and k because batches are smaller than layers */
     LEAST_NK = 7,
     MOST = 13,
-    GRID_STEP = 2,    /* log2 of the factor between sizes of the grid: every fourth size of a side */
-    DRAWN = 480,      /* number of random sizes between those of the grid, for learning */
+    GRID_STEP = 2,    /* log2 of the factor between neighbouring sides of the grid */
+    DRAWN = 480,      /* number of random sizes from which the tree learns, besides the grid */
     ROUND_SIDE = 64,  /* some random sides are multiples of this number, as units and inputs of many layers are */
     HELD = 120,       /* number of random sizes for judging the tree */
-    MAX_SIZES = 1024, /* sizes of the grid, DRAWN and HELD together */
+    MAX_SIZES = 1024, /* limit for the number of all sizes: grid, DRAWN and HELD */
     SWEEPS = 3
 };
-/* Disturbances by other programs last longer than the measurement of one size. So all sizes are measured in a sweep,
- * and sweeps are repeated. A later sweep leaves out ways that took more than this factor of the shortest time. */
+/* Disturbances by other programs last longer than the measurement of one size. So a sweep measures all sizes, and there
+ * are several sweeps. A sweep leaves out ways that took more than WORTH[sweep] times the shortest time of the sweeps
+ * before. */
 static const double WORTH[SWEEPS] = {INFINITY, 2, 1.1};
 static const uint64_t SEED = 29;
-static const double USUAL_PRODUCTS = 2147483648.0; /* products m n k of a usual size, 2^31 */
+static const double USUAL_PRODUCTS = 2147483648.0; /* largest m n k of a usual size: 2^31 */
 
 /* ---- sizes ---- */
 
@@ -34,7 +35,7 @@ static double products_of(const tutti_nt_size *s)
     return (double)s->m * (double)s->n * (double)s->k;
 }
 
-/* Draws a whole number in 2^least .. 2^MOST. */
+/* Returns a whole number in 2^least .. 2^MOST, which follows from a random word. */
 static int64_t draw_side(uint32_t word, int least)
 {
     return (int64_t)(exp2(least + (MOST - least) * (double)tutti_random_unit(word)) + 0.5);
@@ -55,9 +56,9 @@ static int64_t rounded(int64_t side)
     return (side + ROUND_SIDE / 2) / ROUND_SIDE * ROUND_SIDE;
 }
 
-/* Adds drawn sizes. A size that is there already is drawn again, so that no size for learning is also one for judging.
- * Among sizes for learning, n is round in every fourth, k in every fourth, and three of four have at most 2^31
- * products: larger ones take most of the time and say little that is new. */
+/* Adds n random sizes. A size that exists already is drawn again, so that no size is used both for learning and for
+ * judging. Among sizes for learning, n is a multiple of ROUND_SIDE in every fourth size, and so is k. Three of four
+ * sizes have at most 2^31 products, because larger ones take most of the time and tell little that is new. */
 static void add_drawn(tutti_products_tuned *t, int n, double most, bool held)
 {
     for (uint64_t try = 0; n > 0 && try < 100000; try++) {
@@ -76,7 +77,7 @@ static void add_drawn(tutti_products_tuned *t, int n, double most, bool held)
 
 /* ---- measuring ---- */
 
-/* A size as a kernel of dense without bias, and the ways to compute it. */
+/* A size, as a request for a dense kernel without bias, and the ways to compute it. */
 typedef struct {
     tutti_dense_attrs attrs;
     tutti_value in;
@@ -110,8 +111,8 @@ static void find_ways(asked *a)
         if (all[i]->row && all[i]->row != &tutti_onednn_dense) a->ways[a->nways++] = all[i];
 }
 
-/* Returns the number of rounds of a sweep, after a first run that counts as well. Long runs get fewer rounds, because
- * they even out disturbances themselves. */
+/* Returns the number of rounds in which a sweep measures this size, after a first run whose time also counts. Sizes
+ * with long runs get fewer rounds, because a long run evens out disturbances by itself. */
 static int rounds_for(const tutti_nt_size *s)
 {
     const double products = products_of(s);
@@ -195,7 +196,8 @@ static tutti_status measure_all(const tutti_products_request *r, tutti_products_
 
 /* ---- learning ---- */
 
-/* Converts sizes to the tree's samples: the held sizes, or with `held` false all others. Returns their number. */
+/* Converts sizes to samples of the tree: the sizes that only judge the tree, or with `held` false all others. Returns
+ * the number of samples. */
 static int as_samples(const tutti_products_tuned *t, const tutti_processor *p, bool held, tutti_tree_sample *out)
 {
     int n = 0;

@@ -28,8 +28,8 @@ static void fill(void *memory, size_t nbytes, tutti_dtype type)
         tutti_convert_from_f32(type, wide, (char *)memory + i * each, (int64_t)(n - i < BLOCK ? n - i : BLOCK));
 }
 
-/* Returns buffer number i, with at least nbytes, in huge pages as training's are. Buffers begin at different places of
- * a page, as in training: else they would compete for the same sets of the caches. */
+/* Returns buffer number i, with at least nbytes, in huge pages, as in training. Buffers begin at different places of a
+ * page, as in training; otherwise they would compete for the same sets of the caches. */
 static void *take(tutti_trial_memory *m, int i, size_t nbytes, tutti_dtype type)
 {
     const size_t apart = (size_t)i * APART;
@@ -50,7 +50,7 @@ typedef struct {
     int32_t correct;
 } trial;
 
-/* Prepares a trial: gives the kernel's values memory. Gradients get memory only for a backward pass. */
+/* Prepares a trial: sets the memory of the kernel's values. Gradients get memory only for a backward pass. */
 static void trial_begin(trial *t, const tutti_kernel *k, tutti_kernel_pass pass, tutti_trial_memory *m)
 {
     int at = 0;
@@ -85,8 +85,8 @@ static void run(tutti_kernel *k, const trial *t, tutti_kernel_pass pass)
     }
 }
 
-/* Makes a kernel by a candidate. A row that does all passes is made with the adapters that it needs; a row that does
- * only some is made alone. */
+/* Makes a kernel by a candidate. A row that computes all passes is made with the adapters that it needs. A row that
+ * computes only some passes is made without adapters. */
 static tutti_status make(const tutti_kernel_candidate *c, const tutti_kernel_request *r, tutti_kernel *k)
 {
     const tutti_kernel_rows rows = {.of = {c->row, c->row, c->row}};
@@ -126,8 +126,8 @@ void tutti_trial_measure(const tutti_trial *t, tutti_trial_memory *memory, doubl
     const int n = t->n, nthreads = t->nthreads;
     trial *trials = tutti_alloc((size_t)n * sizeof *trials);
     int repeats = 1;
-    for (int i = 0; i < n; i++)
-        trial_begin(&trials[i], t->kernels[i], pass, memory); /* the memory has its final size by now */
+    for (int i = 0; i < n; i++) /* only now, because the buffers have their final sizes now */
+        trial_begin(&trials[i], t->kernels[i], pass, memory);
     for (int i = 0; i < n; i++) {
         trial_begin(&trials[i], t->kernels[i], pass, memory);
         if (pass != TUTTI_PASS_FORWARD) run(t->kernels[i], &trials[i], TUTTI_PASS_FORWARD);
@@ -136,7 +136,8 @@ void tutti_trial_measure(const tutti_trial *t, tutti_trial_memory *memory, doubl
     }
     for (int round = 0; round < t->rounds; round++)
         for (int turn = 0; turn < n; turn++) {
-            const int i = (round + turn) % n; /* so that each kernel finds the caches as another kernel has left them */
+            /* the kernels take turns, so that each finds the caches as another kernel has left them */
+            const int i = (round + turn) % n;
             seconds[i] = fmin(seconds[i], run_time(t->kernels[i], &trials[i], pass, nthreads, repeats));
         }
     free(trials);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune_trial.h: times passes of kernels for tuning. Threads: owner. */
+/* tune_trial.h: times passes of kernels for tuning. Threads: one at a time. */
 #ifndef TUTTI_TUNE_TRIAL_H
 #define TUTTI_TUNE_TRIAL_H
 
@@ -7,9 +7,11 @@
 
 enum { TUTTI_TRIAL_BUFFERS = 4 * TUTTI_MAX_OP_INPUTS + 2 * TUTTI_MAX_OP_PARAMS + 5 };
 
-/* Memory that kernels of one shape share, whatever their orders. It grows with the largest. */
+/* Memory that kernels of one shape share, whatever their memory orders. Each buffer is as large as the largest need so
+ * far. */
 typedef struct {
-    void *at[TUTTI_TRIAL_BUFFERS], *pages[TUTTI_TRIAL_BUFFERS]; /* at: where a buffer begins within its pages */
+    /* pages: the memory of each buffer; at: where the buffer begins in it */
+    void *at[TUTTI_TRIAL_BUFFERS], *pages[TUTTI_TRIAL_BUFFERS];
     size_t nbytes[TUTTI_TRIAL_BUFFERS], mapped[TUTTI_TRIAL_BUFFERS];
 } tutti_trial_memory; /* to be zero-initialised */
 void tutti_trial_memory_release(tutti_trial_memory *m);
@@ -34,8 +36,8 @@ typedef struct {
 } tutti_trial;
 
 /* Writes the seconds of each of the n kernels: the shortest of `rounds` rounds, in which they take turns, so that
- * disturbances meet all of them. A round runs each kernel for half a millisecond. For one thread, processor time
- * counts, so that other programs on its core do not. Elements are small and of both signs. */
+ * disturbances meet all of them. A round runs each kernel for half a millisecond. For one thread, processor time is
+ * measured, so that other programs on its core do not matter. All elements are small numbers of both signs. */
 void tutti_trial_measure(const tutti_trial *t, tutti_trial_memory *memory, double *seconds);
 
 #endif
