@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_winograd5_loops.h: convolutions of 5 x 5 by Winograd's products F(2 x 2, 5 x 5): the transforms of a tile, for
- * every instruction set. The points, the tiles of 6 x 6 and B are those of lane_winograd_loops.h; A and G are
+ * every instruction set. The points of interpolation, the tiles of 6 x 6 and the matrix B are those of
+ * lane_winograd_loops.h; A and G are
  *
  *   A^T = 1 1  1 1  1 0      G = 1/4 (1 0 0 0 0), -1/6 (1 1 1 1 1), -1/6 (1 -1 1 -1 1),
  *         0 1 -1 2 -2 1          1/24 (1 2 4 8 16), 1/24 (1 -2 4 -8 16), (0 0 0 0 1)
  *
- * The input's gradient is the transposed forward transform, not a convolution with more padding: B (...) B^T of a tile
- * is added to what its neighbours have written, so it multiplies as many tiles as the forward pass. Lanes are n
- * channels; any n fits. */
+ * The input's gradient is the transposed forward transform, not a convolution with more padding. For each tile, B (...)
+ * B^T is added to what neighbouring tiles have written. So it needs as many tiles as the forward pass. Lanes hold n
+ * channels, for any n. */
 #ifndef TUTTI_LANE_WINOGRAD5_LOOPS_H
 #define TUTTI_LANE_WINOGRAD5_LOOPS_H
 
@@ -78,7 +79,7 @@ INLINE void turn5_weight_gradient(const vector *u, int apart, vector *to, int to
     to[4 * to_apart] = scaled_add(2.0f / 3, sum, even) + u[5 * apart];
 }
 
-/* --- n lanes; whole: n is WIDTH --- */
+/* --- n lanes of a vector; `whole` is true if n is WIDTH --- */
 
 INLINE vector load_lanes(const float *from, int64_t n, bool whole)
 {

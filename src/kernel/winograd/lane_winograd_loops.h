@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_winograd_loops.h: convolutions of 3 x 3 by the products F(4 x 4, 3 x 3) of Winograd, as Lavin and Gray wrote
  * them for networks (CVPR 2016, arXiv 1509.09308): the transforms of a tile and the products, for every instruction
- * set. A vector holds channels of a position, so a transform is additions of whole vectors:
+ * set. A vector holds channels of one position, so a transform adds whole vectors:
  *
  *   Y = A^T [ (G g G^T) . (B^T d B) ] A       d: 6 x 6 of the input, g: 3 x 3 weights, Y: 4 x 4 of the output
  *
@@ -16,7 +16,7 @@ enum {
     TILE_IN = 6,
     TILE_OUT = 4,
     TAPS = 3,
-    /* rows of two vectors of a product that stay in registers */
+    /* number of rows of a product, two vectors each, whose sums stay in registers */
     PRODUCT_ROWS = WIDTH == 16  ? 14
                    : WIDTH == 8 ? 6
                                 : 4,
@@ -157,7 +157,7 @@ static void winograd_output(const float *from, int64_t apart, const tutti_winogr
 
 /* --- weights --- */
 
-/* Transforms nine vectors, `tap` floats apart. */
+/* Transforms the nine weights of a 3 x 3 kernel, vectors that lie `tap` floats from each other. */
 static void winograd_weights(const float *from, int64_t tap, float *to, int64_t apart)
 {
     vector g[TAPS * TAPS], e[TILE_IN * TAPS];
@@ -192,7 +192,7 @@ static void winograd_square(const float *from, float *to)
 
 /* --- products --- */
 
-/* Computes n rows and `nvectors` vectors of sums in registers. */
+/* Computes n rows of `nvectors` vectors of a product; all sums stay in registers. */
 INLINE void product_block(const tutti_winograd_product *p, const float *a, const float *b, float *c, int n,
                           int nvectors)
 {
@@ -237,7 +237,8 @@ INLINE void product_rows(const tutti_winograd_product *p, const float *a, const 
     }
 }
 
-/* Multiplies rows in groups of about equal size: 64 rows are not cut into full groups and a small last one. */
+/* Computes all rows of a product, in groups of about equal size. So 64 rows are not cut into full groups and a small
+ * last group. */
 INLINE void product_lanes(const tutti_winograd_product *p, const float *b, float *c, int nvectors)
 {
     const int64_t nblocks = (p->nrows + PRODUCT_ROWS - 1) / PRODUCT_ROWS;

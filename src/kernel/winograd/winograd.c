@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* winograd.c: the passes of a 3 x 3 convolution by Winograd's products (winograd.h). For a block of tiles, scratch
  * holds the transforms of what is read and of what is written: one matrix (tiles, channels) for each of the 36
- * products. It also holds the transforms of the weights, (inputs, outputs) in blocks of two vectors of outputs.
+ * products. It also holds the transformed weights, one matrix (inputs, outputs) for each product, in blocks of two
+ * vectors of outputs.
  *
  * A block has as many tiles as the second-level cache holds; with many channels it has more, so that reading the
- * weights again for each block costs no more than reading the tiles. Rows of the matrices are a line longer than their
- * channels: rows at distances of powers of two would compete for the same few sets of a cache. */
+ * weights again for each block costs no more than reading the tiles. A row of a matrix is one cache line longer than
+ * its channels, because rows at distances of powers of two would compete for the same few sets of a cache. */
 #include "winograd.h"
 
 #include <string.h>
@@ -16,26 +17,31 @@ enum {
     PRODUCTS = TUTTI_WINOGRAD_PRODUCTS,
     MOST_TAPS = 5 * 5,
     LINE = 16,         /* floats in a cache line */
-    CACHED = 96 << 10, /* most floats of a block, which shall stay in a cache */
-    LEAST_TILES = 14,  /* tiles that products take at once: a block has a multiple of this number */
-    MOST_WIDTH = 16,   /* floats of the longest vector */
-    SUMS = 6 + 1,      /* index of (1, 1) in a transform: there the transform of a gradient is the sum of its tile */
+    CACHED = 96 << 10, /* largest number of floats in a block that is to stay in a cache */
+    /* number of tiles that products take at once; the number of tiles in a block is a multiple of it */
+    LEAST_TILES = 14,
+    MOST_WIDTH = 16, /* number of floats in the longest vector */
+    /* index of element (1, 1) of a transformed tile; there the transform of a gradient is the sum of the tile's
+     * gradients */
+    SUMS = 6 + 1,
 };
 
-/* One direction: from the value that is read to the value that is written. */
+/* One pass. It transforms tiles of `from`, multiplies, and transforms products back to `to` (for the weights' gradient:
+ * `from` is the input, `to` is dout). */
 typedef struct {
     const tutti_winograd *w;
     tutti_blocks from, to;
-    int64_t pad, down, right;    /* padding; tiles of a sample, down and to the right */
-    int64_t ntiles, block;       /* ntiles: tiles of all samples; block: tiles of a block */
-    int64_t from_row, to_row;    /* floats between rows of the matrices */
-    float *read, *made, *turned; /* the matrices of `from`, of `to`, and of the weights or their gradient */
+    int64_t pad, down, right; /* pad: padding; down, right: number of tiles of a sample in each direction */
+    int64_t ntiles, block;    /* ntiles: number of tiles of all samples; block: number of tiles of a block */
+    int64_t from_row, to_row; /* floats between rows of the matrices */
+    /* the matrices of `from` (read), of `to` (made), and of the weights or their gradient (turned) */
+    float *read, *made, *turned;
     /* the current block: its first tile, and the number of its tiles */
     int64_t first, n;
     bool begins; /* true while the first block is computed */
     const float *in, *dout, *weights, *bias;
     float *out;
-    bool relu, flips; /* flips: weights are those of the input's gradient */
+    bool relu, flips; /* relu: a ReLU is applied; flips: the pass is the input's gradient, so weights are flipped */
 } passage;
 
 static bool plan(const tutti_value *in, const tutti_value *out, int64_t kernel, int64_t pad, int nthreads,
@@ -87,7 +93,8 @@ static int64_t max64(int64_t a, int64_t b)
 
 static passage passage_of(const tutti_winograd *w, const tutti_blocks *from, const tutti_blocks *to, int64_t pad)
 {
-    const tutti_blocks *tiled = to; /* the value that is cut into tiles: the one that is written, or dout */
+    /* the value that is cut into tiles: the one that is written, or dout for the weights' gradient */
+    const tutti_blocks *tiled = to;
     const int64_t tile = w->loops->tile;
     passage p = {.w = w,
                  .from = *from,
@@ -127,7 +134,8 @@ static void place(passage *p, void *scratch)
 
 /* --- weights --- */
 
-/* Returns where the transform of a vector of outputs, for an input, lies in a matrix of weights. */
+/* Returns the address, in the first matrix of weights, of the vector of outputs that begins at `lane`, for one
+ * input. */
 static float *turned_at(const passage *p, int64_t input, int64_t lane)
 {
     const int64_t lanes = 2 * p->w->row->width;
@@ -140,7 +148,7 @@ static int64_t turned_apart(const passage *p)
     return p->from.channels * p->to.channels;
 }
 
-/* Transforms a square of inputs and outputs. */
+/* Transforms the weights of a square of inputs and outputs. */
 static void turn_square(const passage *p, int64_t from, int64_t to)
 {
     const tutti_winograd_loops *l = p->w->loops;
@@ -184,7 +192,7 @@ static tutti_winograd_plane plane_of(const tutti_blocks *b, const float *memory,
                                   .width = b->width};
 }
 
-/* Reads tiles [begin, end) of the block. */
+/* Reads and transforms tiles [begin, end) of the block. */
 static void read_tiles(void *arg, int64_t begin, int64_t end, int thread)
 {
     const passage *p = arg;
@@ -252,14 +260,15 @@ static void multiply(void *arg, int64_t begin, int64_t end, int thread)
         p->w->loops->product(&product);
         const int64_t done = product.nlanes;
         if (done == p->to.channels) continue;
-        product.b += done * p->from.channels; /* the last vector is alone */
+        product.b += done * p->from.channels; /* the last block of outputs has only one vector */
         product.c += done;
         product.nlanes = product.b_step = p->to.channels - done;
         p->w->loops->product(&product);
     }
 }
 
-/* Sums over the tiles of the block: (inputs, outputs). */
+/* Computes products [begin, end) of the weights' gradient: matrices (inputs, outputs), each a sum over the tiles of the
+ * block. */
 static void multiply_gradients(void *arg, int64_t begin, int64_t end, int thread)
 {
     const passage *p = arg;
@@ -328,7 +337,7 @@ static void turn_back(void *arg, int64_t begin, int64_t end, int thread)
                                          p->out + (o * inputs + i / width * square) * taps + i % width * width, square);
 }
 
-/* Sums the bias: the transform of a tile's gradient at (1, 1) is the sum of its outputs'. */
+/* Adds up the gradient of the bias. Element (1, 1) of a transformed tile of dout is the sum of the tile's gradients. */
 static void sum_bias(const passage *p, float *dbias)
 {
     const float *sums = p->made + SUMS * p->block * p->to_row;

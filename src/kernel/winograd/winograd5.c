@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* winograd5.c: the passes of a 5 x 5 convolution by Winograd's products, for channels that do not fill vectors
- * (winograd5.h). For a block of samples, scratch holds one matrix (tiles, channels) for each of the 36 products, of the
- * input and of the output, and the transforms of the weights, (inputs, outputs). Products of matrices are computed as
- * convolutions of 1 x 1 by the loops of lane_conv_loops.h, which compute whole vectors and half a one. So rows are as
- * long as there are channels. Matrices are a line apart, lest all 36 compete for the same sets of a cache. */
+ * (winograd5.h). For a block of samples, scratch holds for each of the 36 products a matrix (tiles, channels) of the
+ * input, one of the output, and a matrix (inputs, outputs) of transformed weights. Products of matrices are computed as
+ * convolutions of 1 x 1 by the loops of lane_conv_loops.h, which compute whole vectors and half vectors. So the rows of
+ * matrices need no filling. Matrices are one cache line apart from each other, because otherwise all 36 would compete
+ * for the same sets of a cache. */
 #include "winograd5.h"
 
 #include <string.h>
@@ -18,19 +19,23 @@ enum {
     TILE_IN = 6,
     KERNEL = 5,
     LINE = 16,         /* floats in a cache line */
-    MASKED = 16,       /* lanes of vectors that masks do not slow down */
-    CACHED = 96 << 10, /* most floats of a block, which shall stay in a cache */
-    SUMS = 6 + 1,      /* index of (1, 1) in a transform: there the transform of a gradient is the sum of its tile */
+    MASKED = 16,       /* number of lanes of vectors that masked loads and stores do not slow down */
+    CACHED = 96 << 10, /* largest number of floats in a block that is to stay in a cache */
+    /* index of element (1, 1) of a transformed tile; there the transform of a gradient is the sum of the tile's
+     * gradients */
+    SUMS = 6 + 1,
 };
 
 /* The sizes, scratch and current block of a pass. */
 typedef struct {
     const tutti_winograd *w;
-    int64_t inputs, outputs, tiles;               /* channels of input and output, and tiles of a sample */
-    int64_t read_apart, made_apart, turned_apart; /* floats from a matrix to the next, of each of the three kinds */
-    float *read, *made, *turned, *over, *plane;   /* matrices of the input, of the output, of the weights, and of the
-                                                   * transposed weights; plane: one plane for each thread */
-    int64_t first, n;                             /* the current block: its first sample, and the number of its
+    int64_t inputs, outputs, tiles; /* number of input channels, of output channels, and of tiles of a sample */
+    /* floats from one matrix to the next: of the input, of the output, of the weights */
+    int64_t read_apart, made_apart, turned_apart;
+    /* matrices of the input (read), of the output (made), of the weights (turned), and of the transposed weights
+     * (over); plane: one plane for each thread */
+    float *read, *made, *turned, *over, *plane;
+    int64_t first, n; /* the current block: its first sample, and the number of its
                                                    * samples */
     const float *in, *dout, *weights, *bias;
     float *out, *din, *dweights;
@@ -73,7 +78,7 @@ static void weights_order(const tutti_winograd *w, tutti_layout *to)
 
 /* --- scratch --- */
 
-/* Returns the width of a plane for the input's gradient, in vectors: one at each position that tiles reach. */
+/* Returns the width of a plane for the input's gradient, in vectors: one vector for each position that tiles cover. */
 static int64_t plane_width(const tutti_winograd *w)
 {
     return w->right * TILE + TILE_IN - TILE;
@@ -84,7 +89,7 @@ static int64_t plane_floats(const tutti_winograd *w)
     return (w->down * TILE + TILE_IN - TILE) * plane_width(w) * w->row->width;
 }
 
-/* Sets the sizes but no memory. */
+/* Returns a passage with its sizes set, but without memory. */
 static passage sizes_of(const tutti_winograd *w)
 {
     passage p = {.w = w, .inputs = w->in.channels, .outputs = w->out.channels, .tiles = w->down * w->right};
@@ -144,8 +149,9 @@ static tile tile_at(const passage *p, int64_t i)
     return (tile){p->first + i / p->tiles, at / p->w->right * TILE, at % p->w->right * TILE};
 }
 
-/* Returns the lanes of a tile that are read and written. Without AVX-512, parts of vectors are slow. So whole vectors
- * are used if the excess belongs to the next tile, which is written later, and if the memory read exists. */
+/* Returns the number of lanes of a tile that are loaded and stored. Without AVX-512, parts of vectors are slow. So
+ * whole vectors are used if the excess belongs to the next tile, which is written later, and if the memory to load
+ * exists. */
 static int64_t lanes_of_tile(const passage *p, tile t, bool is_last, int64_t channel, int64_t channels)
 {
     const int64_t width = p->w->row->width;
@@ -153,7 +159,7 @@ static int64_t lanes_of_tile(const passage *p, tile t, bool is_last, int64_t cha
     return whole ? width : lanes_at(p, channel, channels);
 }
 
-/* Reads tiles [begin, end) of the block. */
+/* Reads and transforms tiles [begin, end) of the block. */
 static void read_inputs(void *arg, int64_t begin, int64_t end, int thread)
 {
     const passage *p = arg;
@@ -207,7 +213,8 @@ static void write_outputs(void *arg, int64_t begin, int64_t end, int thread)
     }
 }
 
-/* Adds channels from c on of sample i of the block, in a plane with room for all that tiles reach. */
+/* Computes the input's gradient for a vector of channels from c on, of sample i of the block. The tiles are added up in
+ * `plane`, which has room for all positions that tiles cover, and then copied to the gradient. */
 static void spread_sample(const passage *p, int64_t i, int64_t c, float *plane)
 {
     const tutti_winograd *w = p->w;
@@ -222,7 +229,7 @@ static void spread_sample(const passage *p, int64_t i, int64_t c, float *plane)
         w->row->winograd5.place(plane + (y + w->pad) * row + w->pad * width, to.width, n, to.at + y * to.row, to.step);
 }
 
-/* Writes samples [begin, end) of the block. */
+/* Computes the input's gradients of samples [begin, end) of the block. */
 static void write_inputs(void *arg, int64_t begin, int64_t end, int thread)
 {
     const passage *p = arg;
@@ -233,7 +240,7 @@ static void write_inputs(void *arg, int64_t begin, int64_t end, int thread)
 
 /* --- products [begin, end) --- */
 
-/* Describes the product of a matrix (tiles, from) and one of (from, to) as a convolution. */
+/* Describes the product of a matrix (tiles, from) and a matrix (from, to) as a convolution of 1 x 1. */
 static tutti_conv_call call_of(const passage *p, int64_t from, int64_t to)
 {
     const int64_t ntiles = p->n * p->tiles;
@@ -267,7 +274,8 @@ static void multiply_back(void *arg, int64_t begin, int64_t end, int thread)
     }
 }
 
-/* Adds sums over the tiles of the block: (inputs, outputs). */
+/* Adds to products [begin, end) of the weights' gradient: matrices (inputs, outputs), each a sum over the tiles of the
+ * block. */
 static void multiply_gradients(void *arg, int64_t begin, int64_t end, int thread)
 {
     const passage *p = arg;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* winograd_row.c: rules and candidates of Winograd convolutions: the rows `winograd`, `winograd5-wide` and `winograd5`
- * of conv: 3 x 3 and 5 x 5 with channels that fill vectors (winograd.h), 5 x 5 with others (winograd5.h), stride 1, one
- * group, f32. They use no library. A merged ReLU costs nothing forward; backward, the parameters' pass masks dout in
- * place before anything reads it.
+/* winograd_row.c: the rows of Winograd convolutions and their rules as candidates, for stride 1, one group, f32.
+ * `winograd` computes 3 x 3 and `winograd5-wide` 5 x 5 with channels that fill vectors (winograd.h); `winograd5`
+ * computes 5 x 5 with other channels (winograd5.h). They use no library. A merged ReLU costs nothing forward; backward,
+ * the parameters' pass masks dout in place before anything reads it.
  *
- * Weights that are trained have the order that the products read: squares of a vector's width, an order that oneDNN
- * takes, too; for winograd5, tap by tap, outputs innermost. Weights in any other order are copied into it once a
+ * Weights that are trained have the order that the products read. That is squares of a vector's width, which oneDNN can
+ * read too, or for winograd5 tap by tap with outputs innermost. Weights in any other order are copied into it once a
  * call. */
 #include "../lanes/lane_value.h"
 #include "winograd5.h"
@@ -14,9 +14,10 @@ typedef struct {
     const tutti_winograd_size *size;
     tutti_winograd w;
     tutti_layout out_layout, weights_layout;
-    bool relu, direct;           /* direct: weights lie in the products' order */
-    size_t weights_at, plain_at; /* offsets in scratch of the weights (or their gradient), behind the scratch of the
-                                  * products: in the products' order, and row-major */
+    bool relu, direct; /* relu: a ReLU is merged; direct: the parameter already has the products' order */
+    /* offsets in scratch of the weights (or their gradient), behind the scratch of the products. weights_at: in the
+     * products' order; plain_at: row-major */
+    size_t weights_at, plain_at;
 } winograd;
 
 static tutti_param_desc as_wanted(const tutti_kernel *k)
@@ -43,7 +44,7 @@ static void order_params(tutti_kernel *k, const tutti_kernel_request *r)
     if (!s->direct) k->scratch_bytes = s->plain_at + nbytes;
 }
 
-/* Plans the convolution of a row. `out` becomes the description of the output in its order. */
+/* Plans the convolution for a row. Sets *out to the description of the output in its memory order. */
 static bool plan(const tutti_winograd_size *size, const tutti_kernel *k, const tutti_kernel_request *r,
                  tutti_value *out, tutti_layout *out_layout, tutti_winograd *w)
 {
@@ -82,10 +83,10 @@ bool tutti_winograd5_fits(const tutti_kernel *k, const tutti_kernel_request *r, 
     return fits(&tutti_winograd_five, k, r);
 }
 
-/* Predicts the seconds of a pass: products, elements of tiles and elements of weights that move, each at its own rate.
- * The rates are those of one thread of an EPYC (Zen 4) with AVX-512. With vectors half as long, this row and oneDNN
- * take longer by about the same factor. Milliseconds by this rule | measured, for forward, weights' gradient, input's
- * gradient:
+/* Predicts the seconds of a pass: the times of its multiplications, of moving the elements of tiles, and of moving the
+ * elements of weights, each at its own rate. The rates are those of one thread of an EPYC (Zen 4) with AVX-512. With
+ * vectors half as long, this row and oneDNN take longer by about the same factor. Milliseconds by this rule | measured,
+ * for forward, weights' gradient, input's gradient:
  *
  *   64 -> 64, 56 x 56, 16     14.1 14.2 14.1 | 13.5 15.7 13.5
  *   128 -> 128, 28 x 28, 16   11.4 11.7 11.4 | 11.6 12.9 11.3
@@ -126,10 +127,11 @@ static int64_t rounded_up(int64_t n, int64_t to)
     return (n + to - 1) / to * to;
 }
 
-/* Predicts the seconds of a pass: products (of whole vectors and half of one), numbers of tiles (in whole vectors), and
- * weights, which each block reads anew, each at its own rate. Milliseconds of forward, gradient of weights and gradient
- * of the input, on one thread of an EPYC (Zen 4) with AVX-512: by this rule | measured in training steps | the fastest
- * other row (`lanes` for the first line, mostly oneDNN for the rest):
+/* Predicts the seconds of a pass: the times of its multiplications (in whole vectors and half vectors), of moving tiles
+ * (in whole vectors), and of reading weights, which each block reads anew, each at its own rate. Milliseconds of
+ * forward, gradient of weights and gradient of the input, on one thread of an EPYC (Zen 4) with AVX-512: by this rule |
+ * measured in training steps | measured for the fastest other row (`lanes` for the first line, mostly oneDNN for the
+ * rest):
  *
  *   20 -> 50, 12 x 12 (LeNet), 64      1.33 1.33 1.38 | 1.09 1.22 1.28 | 1.82 1.91 1.94
  *   20 -> 36, 12 x 12, pad 2, 64       2.20 2.20 2.30 | 2.31 2.55 2.56 | 3.68 3.24 3.88
@@ -151,7 +153,7 @@ double tutti_winograd5_seconds(const tutti_kernel *k, const tutti_kernel_request
     if (!plan(&tutti_winograd_five, k, r, &out, &layout, &w) || w.pad > MOST_PAD) return -1;
     const int64_t width = w.row->width, in = w.in.channels, to = w.out.channels;
     if (tutti_winograd5_block_bytes(&w) > MOST_BYTES) return -1;
-    const bool back = pass == TUTTI_PASS_DATA; /* for the input's gradient the inputs lie across lanes */
+    const bool back = pass == TUTTI_PASS_DATA; /* true for the input's gradient, in which lanes hold inputs */
     const int64_t products = back ? rounded_up(in, width / 2) * to : in * rounded_up(to, width / 2),
                   moved = rounded_up(in, width) + rounded_up(to, width), tiles = w.out.batch * w.down * w.right,
                   blocks = (w.out.batch + w.samples - 1) / w.samples;
