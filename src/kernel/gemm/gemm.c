@@ -71,8 +71,8 @@ static void pack_panels(const tutti_gemm_plan *plan, tutti_gemm_operand which, c
                                                         panel * tutti_gemm_steps(row, m->nk));
 }
 
-/* Returns where, in a whole packed operand, the panels from i on begin, of the block of k that begins at p. i is a
- * multiple of a panel's side. */
+/* Returns where the panels from row i on, of the block of k from p on, begin in a packed operand. A panel begins at
+ * i. */
 static int64_t packed_at(const tutti_gemm_plan *plan, tutti_gemm_operand which, int64_t i, int64_t p, int64_t nk)
 {
     const int64_t width = up(side_of(plan, which), panel_of(plan, which)) * panel_of(plan, which);
@@ -101,8 +101,7 @@ void tutti_gemm_pack(const tutti_gemm_plan *plan, tutti_gemm_operand which, cons
 typedef struct {
     const tutti_gemm_plan *plan;
     tutti_gemm_source a, b;
-    /* B of the next product of the batch; its `from` is NULL if there is no next product, or if that B is packed */
-    tutti_gemm_source next_b;
+    tutti_gemm_source next_b; /* B of the next product; its `from` is NULL if there is none or if it is packed */
     const tutti_gemm_cell *packed_a, *packed_b; /* operands that were packed before; NULL if they were not */
     const float *bias;
     char *c;
@@ -116,12 +115,10 @@ typedef struct {
     bool is_first, is_last;
 } depth;
 
-/* Cells of an operand, as register blocks read them. apart_i and apart_p: distance in cells from one row (of A) or
- * column (of B) to the next, and from one step of k to the next. panel: distance in cells from one panel to the
- * next. */
+/* Cells of an operand, as register blocks read them. */
 typedef struct {
     const tutti_gemm_cell *at;
-    int64_t apart_i, apart_p, panel; /* distances in cells */
+    int64_t apart_i, apart_p, panel; /* distances in cells: of rows of A (columns of B), of steps of k, of panels */
     /* the last panel, if it is not full and so is packed apart from panels that are read in place; else NULL */
     const tutti_gemm_cell *last;
 } panels;
@@ -148,9 +145,7 @@ static panels find_panels(const rectangle *r, tutti_gemm_operand which, int64_t 
         return panels_packed(plan, which, block, d);
     }
     const tutti_gemm_cell *cells = matrix->from;
-    /* number of elements in a cell: neighbours along k. Distances are in elements, so those between rows are divided by
-     * this number to be in cells */
-    const int64_t pair = plan->row->pair;
+    const int64_t pair = plan->row->pair; /* elements in a cell: distances in elements are divided by it */
     const int64_t apart_i = matrix->apart_i == 1 ? 1 : matrix->apart_i / pair, apart_p = matrix->apart_p;
     const int64_t step = is_a && plan->row->a_in_tiles ? plan->row->vector : apart_p, over = n % panel_of(plan, which);
     if (is_a && plan->row->a_in_tiles && over % plan->row->vector) {
@@ -189,8 +184,7 @@ static void put_sums(const rectangle *r, const float *sums, const place *at, boo
     r->plan->row->finish(&f);
 }
 
-/* Multiplies a register block of C^T. The sums so far are read from C and transposed; the new sums are transposed and
- * written to C. */
+/* Multiplies a register block of C^T. Sums are read from C, and transposed before and after the product. */
 static void multiply_turned(const rectangle *r, const depth *d, tutti_gemm_block *b, const place *at)
 {
     const int64_t rows = at->rows, columns = at->columns;
@@ -341,8 +335,8 @@ static tutti_gemm_fetched fetch_in_place(const rectangle *r, const depth *d, con
     return f;
 }
 
-/* Multiplies rows i0 .. i1 and columns j0 .. j1 of C. Register blocks of one size whose sums go to C are multiplied by
- * one call. */
+/* Multiplies rows i0 .. i1 and columns j0 .. j1 of C. One call computes all register blocks of one size that go to
+ * C. */
 static void multiply_panels(const rectangle *r, const depth *d, const panels *a, const panels *b, const sweep *s,
                             tutti_gemm_fetched next)
 {

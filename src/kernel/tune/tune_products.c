@@ -22,8 +22,8 @@ enum {
     SWEEPS = 3
 };
 /* Disturbances by other programs last longer than the measurement of one size. So a sweep measures all sizes, and there
- * are several sweeps. A sweep leaves out ways that took more than WORTH[sweep] times the shortest time of the sweeps
- * before. */
+ * are several sweeps. A sweep leaves out ways that took more than WORTH[sweep] times the shortest time of earlier
+ * sweeps. */
 static const double WORTH[SWEEPS] = {INFINITY, 2, 1.1};
 static const uint64_t SEED = 29;
 static const double USUAL_PRODUCTS = 2147483648.0; /* largest m n k of a usual size: 2^31 */
