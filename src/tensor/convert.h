@@ -3,8 +3,8 @@
  *
  * Rounding is to nearest, ties to even. Infinities stay, too large values become infinite, subnormal values are kept. A
  * NaN stays a NaN: its sign and the upper bits of its payload are kept, and narrowing (and widening of f16) makes it
- * quiet. The bits do not depend on offset, alignment or instruction set (isa.h). Threads: shared (pure). Cost: one pass
- * over memory. */
+ * quiet. The bits of a result do not depend on the element's offset or alignment, nor on the instruction set (isa.h).
+ * Threads: any (pure functions). Cost: one pass over memory. */
 #ifndef TUTTI_CONVERT_H
 #define TUTTI_CONVERT_H
 

@@ -9,18 +9,18 @@
 #include "convert_one.h"
 #include "isa.h"
 
-/* Indices, in a row's arrays of loops, of the loops for bf16 and for f16. */
+/* Indices in a row's arrays of loops: the loops for bf16 and those for f16. */
 enum { TUTTI_CONVERT_BF16, TUTTI_CONVERT_F16, TUTTI_NCONVERT };
 
-/* Sums of 16-bit vectors in f32: like tutti_elementwise_call, with a stack of TUTTI_SUM_BLOCK floats for each waiting
- * sum. */
+/* Sums of 16-bit vectors in f32. The fields mean the same as in tutti_elementwise_call; `stack` has TUTTI_SUM_BLOCK
+ * floats for each waiting sum. */
 enum { TUTTI_SUM_BLOCK = 64 };
 typedef struct {
     float *const *outputs;
     int nout;
     const uint16_t *const *inputs;
     int nin;
-    const uint8_t *folds; /* order of the sum, postfix; NULL: left to right */
+    const uint8_t *folds; /* order of the additions, in postfix form (tutti/schedule.h); NULL means left to right */
     float *stack;
     int64_t n;
     bool stream;

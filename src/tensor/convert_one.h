@@ -40,7 +40,8 @@ static inline float tutti_f32_of_f16(uint16_t half)
     if (magnitude > 0x7c00) return tutti_f32_of_bits(sign | 0x7fc00000 | (magnitude & 0x3ff) << 13);
     if (magnitude == 0x7c00) return tutti_f32_of_bits(sign | 0x7f800000);
     if (magnitude >= 0x400) return tutti_f32_of_bits(sign | ((magnitude << 13) + (112u << 23)));
-    return tutti_f32_of_bits(sign | tutti_bits_of_f32((float)magnitude * 0x1p-24f)); /* subnormal: in units of 2^-24 */
+    /* subnormal: the mantissa counts units of 2^-24 */
+    return tutti_f32_of_bits(sign | tutti_bits_of_f32((float)magnitude * 0x1p-24f));
 }
 
 /* Returns the mantissa m without its last `drop` bits, rounded to nearest even. */
@@ -53,13 +54,13 @@ static inline uint16_t tutti_f16_of_f32(float value)
 {
     const uint32_t bits = tutti_bits_of_f32(value), magnitude = bits & 0x7fffffff, sign = bits >> 16 & 0x8000;
     uint32_t half;
-    if (magnitude > 0x7f800000)
-        half = 0x7e00 | (magnitude >> 13 & 0x3ff);
-    else if (magnitude >= 0x477ff000) /* at least 65520, half way to a power of two that f16 does not have */
+    if (magnitude > 0x7f800000) half = 0x7e00 | (magnitude >> 13 & 0x3ff);
+    /* at least 65520: half way from the largest f16 to 2^16, which f16 does not have */
+    else if (magnitude >= 0x477ff000)
         half = 0x7c00;
     else if (magnitude >= 0x38800000) /* at least 2^-14, the smallest normal number; a carry goes into the exponent */
         half = tutti_round_away(magnitude - (112u << 23), 13);
-    else if (magnitude > 0x33000000) /* above 2^-25, half of the smallest subnormal number */
+    else if (magnitude > 0x33000000) /* above 2^-25: more than half of the smallest subnormal number */
         half = tutti_round_away((magnitude & 0x7fffff) | 0x800000, 126 - (magnitude >> 23));
     else
         half = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* convert_vector.c: the vector loops behind convert.h, and the f32 sums of 16-bit vectors behind reduce.h.
  *
- * Elements at the end that fill no vector are computed one by one in plain C, with the same result. Inputs of sums are
- * widened as they are loaded, each is read once, and no partial sum is rounded to 16 bits. Order of operands, head and
- * tail are those of elementwise_vector.c, so an element's bits depend neither on its place nor on the instruction
- * set. */
+ * Elements at the end that fill no vector are computed one by one in plain C, with the same result. Each input of a sum
+ * is read once and widened as it is loaded. No partial sum is rounded to 16 bits. The order of operands, and the
+ * treatment of the first and last elements of a vector, are those of elementwise_vector.c. So an element's bits depend
+ * neither on its place nor on the instruction set. */
 #include "convert_impl.h"
 #include "vector.h"
 
@@ -84,7 +84,7 @@ static void add_f16(uint16_t *y, const uint16_t *x, int64_t n)
 
 /* --- sums --- */
 
-/* vectors that are summed at once; few in plain C, which has sixteen registers for sums and inputs */
+/* number of vectors that are summed at once; few in plain C, which has sixteen registers for sums and inputs */
 enum { AT_ONCE = WIDTH < 8 ? 8 : TUTTI_SUM_BLOCK / WIDTH };
 
 /* Sums one element in plain C. */
@@ -121,7 +121,7 @@ INLINE void sum_vectors(const tutti_halves_call *c, int64_t at, int count, vecto
             for (int v = 0; v < count; v++) sum[v] = sum[v] + take(c->inputs[k] + at + v * WIDTH);
         return;
     }
-    int depth = 0; /* entries on the stack below the topmost sum, which stays in registers */
+    int depth = 0; /* number of sums on the stack; the topmost sum is not counted, because it stays in registers */
     for (int k = 1; k < c->nin; k++) {
         for (int v = 0; v < count; v++) store(c->stack + depth * TUTTI_SUM_BLOCK + v * WIDTH, sum[v]);
         depth++;
@@ -133,7 +133,8 @@ INLINE void sum_vectors(const tutti_halves_call *c, int64_t at, int count, vecto
     }
 }
 
-/* Sums from element i on while `count` vectors fit. Aligned outputs may bypass the caches. */
+/* Sums elements from i on, as long as `count` whole vectors are left, and returns where it stopped. Stores to aligned
+ * outputs may bypass the caches. */
 INLINE int64_t sum_rows(const tutti_halves_call *c, int64_t i, int count, bool streams,
                         vector (*take)(const uint16_t *))
 {

@@ -64,8 +64,8 @@ void tutti_elementwise_add(float *y, const float *x, int64_t n)
     tutti_elementwise_reduce(&(tutti_elementwise_call){.outputs = &y, .nout = 1, .inputs = inputs, .nin = 2, .n = n});
 }
 
-/* Finds infinities and NaNs: these have all exponent bits set. The loop tests blocks of a fixed size, because the
- * compiler makes vectors of such loops for every instruction set. */
+/* Looks for infinities and NaNs, which have all exponent bits set. The loop tests blocks of a fixed size, because the
+ * compiler turns such loops into vector code for every instruction set. */
 bool tutti_elementwise_is_finite(const float *x, int64_t n)
 {
     enum { BLOCK = 16 };

@@ -10,12 +10,14 @@
 #include "elementwise.h"
 #include "isa.h"
 
-enum { TUTTI_ELEMENTWISE_STACK = 32 }; /* the most pending sums for which an expression needs no heap memory */
-/* Returns the most values that an expression keeps waiting, its newest one included. folds NULL: left to right. */
+enum { TUTTI_ELEMENTWISE_STACK = 32 }; /* largest number of waiting sums for which an expression needs no heap memory */
+/* Returns the largest number of values that wait on the stack while an expression is computed, the newest value
+ * included. folds NULL means left to right. */
 int tutti_folds_depth(const uint8_t *folds, int nin);
-bool tutti_folds_left_to_right(const uint8_t *folds, int nin); /* true if `folds` sums left to right; not NULL */
+/* true if `folds`, which is not NULL, adds from left to right */
+bool tutti_folds_left_to_right(const uint8_t *folds, int nin);
 
-/* The most floats that a row computes at once; the stack is that wide. */
+/* Largest number of floats that a row computes at once. Each entry of the stack has this number of floats. */
 enum { TUTTI_ELEMENTWISE_BLOCK = 64 };
 
 typedef struct {

@@ -2,10 +2,11 @@
 /* elementwise_vector.c: the vector loops behind elementwise.h (vector.h). The loops of all instruction sets add the
  * same operands in the same order, so all give equal bits.
  *
- * Head and tail are computed one element or one vector at a time with the same operands in the same order as the body,
- * so an element's bits do not depend on its place. Streaming stores bypass the caches and save the read that an
- * ordinary store makes of each line first. They need aligned targets, so a head comes first. They also need a fence
- * before another thread is told that the vector is written. */
+ * The first and last elements of a vector are computed one element or one vector at a time, with the same operands in
+ * the same order as the middle, so an element's bits do not depend on its place. Streaming stores bypass the caches.
+ * They save the read of each line that comes before an ordinary store. They need an aligned target, so the elements
+ * before an aligned address are computed first. They also need a fence before another thread is told that the vector is
+ * written. */
 #include "elementwise_impl.h"
 #include "vector.h"
 
@@ -42,8 +43,8 @@ INLINE void sum_vectors(const tutti_elementwise_call *c, int64_t at, int count, 
             for (int v = 0; v < count; v++) sum[v] = sum[v] + load(c->inputs[k] + at + v * WIDTH);
         return;
     }
-    /* The topmost pending sum stays in registers, the older ones on the stack. */
-    int depth = 0; /* entries on the stack below the top */
+    /* The newest waiting sum stays in registers, and the older ones lie on the stack. */
+    int depth = 0; /* number of sums on the stack */
     for (int k = 1; k < c->nin; k++) {
         for (int v = 0; v < count; v++) store(c->stack + depth * TUTTI_ELEMENTWISE_BLOCK + v * WIDTH, sum[v]);
         depth++;
@@ -67,8 +68,8 @@ INLINE int64_t run_vectors(const tutti_elementwise_call *c, int64_t i, int count
     return i;
 }
 
-/* Sums from element i on, where outputs[0] is aligned, with streaming stores; other outputs get ordinary stores if they
- * are not aligned there. */
+/* Sums elements from i on, where outputs[0] is aligned, with streaming stores. Outputs that are not aligned there get
+ * ordinary stores. */
 INLINE int64_t run_streaming(const tutti_elementwise_call *c, int64_t i)
 {
     enum { COUNT = TUTTI_ELEMENTWISE_BLOCK / WIDTH };
@@ -99,9 +100,9 @@ static void run_reduce(const tutti_elementwise_call *c)
         i = run_vectors(c, i, TUTTI_ELEMENTWISE_BLOCK / WIDTH);
     }
     i = run_vectors(c, i, 1);
-    /* The compiler clears the upper halves of vector registers before a return, but not before a tail call, which it
-     * makes of the call below. Without clearing, all scalar code that follows is slow: the update of the weights takes
-     * seven times as long. */
+    /* The compiler clears the upper halves of vector registers before a return. It does not do so before a tail call,
+     * and it makes one of the call below. Without clearing, all scalar code that follows is slow: the update of the
+     * weights takes seven times as long. */
     leave_vectors();
     run_ones(c, i, c->n);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* isa.c: finds the instruction set that loops use here: asks the processor (isa_processor.c) and reads the variable
- * TUTTI_ISA.
+/* isa.c: finds the instruction set that loops use on this processor: asks the processor (isa_processor.c) and reads the
+ * environment variable TUTTI_ISA.
  *
- * Processor and variable are asked once. The answer never changes; it is kept in one atomic word, the only state of
- * this file. Threads that come first at the same time write the same value. */
+ * Processor and variable are asked once. The answer never changes. It is kept in one atomic word, the only state of
+ * this file. If several threads ask first at the same time, they all write the same value. */
 #include "isa.h"
 
 #include <stdatomic.h>
@@ -12,7 +12,7 @@
 
 static const char *const names[TUTTI_NISAS] = {"generic", "avx2", "avx512"};
 
-/* Returns the set that the text names; TUTTI_NISAS if the text is missing or unknown. */
+/* Returns the instruction set that the text names; TUTTI_NISAS if the text is NULL or unknown. */
 static tutti_isa ceiling_of(const char *text)
 {
     tutti_isa isa = TUTTI_ISA_GENERIC;
@@ -44,7 +44,8 @@ const char *tutti_isa_name(tutti_isa isa)
     return names[isa];
 }
 
-/* Checks the variable. A ceiling above the best set of this processor is accepted. */
+/* Checks the variable TUTTI_ISA. A set that this processor does not have is accepted, because the variable is only a
+ * ceiling. */
 tutti_status tutti_isa_check(tutti_failure *err)
 {
     const char *ceiling = getenv("TUTTI_ISA");

@@ -14,7 +14,7 @@
 
 #include "tutti/failure.h"
 
-/* In ascending order: each set includes the ones before. */
+/* The instruction sets, in ascending order: each set includes the sets before it. */
 typedef enum {
     TUTTI_ISA_GENERIC, /* any processor: vectors of 16 bytes, which the compiler makes of SSE, NEON or plain code */
     TUTTI_ISA_AVX2,    /* AVX2 with FMA and F16C; vectors of 32 bytes */
@@ -25,7 +25,7 @@ typedef enum {
 /* Returns the best set that this processor runs, but none above the ceiling that TUTTI_ISA=generic|avx2|avx512 sets in
  * the environment, which is read once. */
 tutti_isa tutti_isa_here(void);
-/* True if this build has loops for the set and this processor runs them, whatever the ceiling. */
+/* True if this build has loops for the set and this processor runs them, even if TUTTI_ISA forbids the set. */
 bool tutti_isa_runs(tutti_isa isa);
 const char *tutti_isa_name(tutti_isa isa); /* returns "generic", "avx2" or "avx512" */
 /* True if the set in use is AVX-512 and the processor has AVX512-BF16 as well: for NAME_avx512bf16.c. */
@@ -33,7 +33,8 @@ bool tutti_isa_has_bf16(void);
 /* True if the set in use is AVX-512 and the processor has AMX's tiles with products of bf16. If so, the process has
  * already asked the system for the use of tiles. */
 bool tutti_isa_has_tiles(void);
-/* True if AMD made the processor: calibrated rules hold only for processors that were measured. */
+/* True if AMD made the processor. Calibrated rules ask for it, because they hold only for processors that were
+ * measured. */
 bool tutti_isa_by_amd(void);
 /* Returns TUTTI_ERR_USAGE if the variable TUTTI_ISA is none of the names; the loops ignore such a ceiling. */
 tutti_status tutti_isa_check(tutti_failure *err);
@@ -46,9 +47,10 @@ tutti_status tutti_isa_check(tutti_failure *err);
     extern const type *const name##_rows[TUTTI_NISAS]
 #define TUTTI_ISA_TABLE(type, name) const type *const name##_rows[TUTTI_NISAS] = TUTTI_ISA_LIST(&name)
 
-/* For a small inlined function beside other code. TUTTI_ISA_EACH(make) gives make(isa, target) for each set, which
- * defines a function NAME_<isa> that calls the inlined function. TUTTI_ISA_LIST(NAME) is the initialiser of an array of
- * these functions by set. TUTTI_ISA_X86(row) is a row that only x86-64 has; NULL in other builds. */
+/* For a small inlined function that a file compiles for each set beside its other code. TUTTI_ISA_EACH(make) gives
+ * make(isa, target) for each set, which defines a function NAME_<isa> that calls the inlined function.
+ * TUTTI_ISA_LIST(NAME) is the initialiser of an array of these functions by set. TUTTI_ISA_X86(row) is a row that only
+ * x86-64 has; it is NULL in other builds. */
 #if !defined(TUTTI_ISA_AVX512_TARGET) /* the build with emulated instructions has no such target */
 #define TUTTI_ISA_AVX512_TARGET __attribute__((target("avx512f")))
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* isa_processor.c: asks the processor which instruction sets it has. The tests' libtutti with emulated instructions
- * replaces this file (tests/emulated/isa_emulated.c). */
+/* isa_processor.c: asks the processor which instruction sets it has. A build for tests emulates instructions; it
+ * replaces this file by tests/emulated/isa_emulated.c. */
 #include "isa.h"
 
 #if defined(TUTTI_X86_LOOPS)
@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Tests F16C by its bit, because not all compilers know its name. */
+/* Tests F16C by its bit in CPUID, because not all compilers know its name. */
 static bool has_avx2(void)
 {
     unsigned a, b, c = 0, d;

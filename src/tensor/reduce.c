@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reduce.c: reduces vectors of every type and operation: goes over them in blocks and calls the loops for each block.
  *
- * A value that waits on the stack of the expression is a pointer. It points into an input until something is folded
- * into the value, then into a block of this file's own memory. 16-bit inputs are widened into a block when they are
- * pushed, and the result is narrowed once. */
+ * A value that waits on the stack of the expression is a pointer. It points into an input until another value is
+ * combined with it, and then into a block of this file's own memory. 16-bit inputs are widened into a block when they
+ * are pushed, and the result is narrowed once. */
 #include "reduce.h"
 
 #include <assert.h>
@@ -19,7 +19,8 @@
 
 TUTTI_ISA_TABLE(tutti_reduce_row, tutti_reduce);
 
-/* BLOCK_BYTES: bytes of a waiting value's block. STACK: with more waiting values, blocks lie on the heap */
+/* BLOCK_BYTES: bytes of the block of a waiting value. STACK: with more waiting values than this, the blocks lie on the
+ * heap */
 enum { BLOCK_BYTES = 2048, STACK = 16 };
 
 static const char *const names[] = {"sum", "min", "max", "prod", "avg", "argmin", "argmax"};
@@ -77,7 +78,7 @@ typedef struct {
     tutti_dtype type;
     tutti_combine combine;
     bool widen;
-    size_t bytes; /* bytes of an element */
+    size_t bytes; /* bytes of an element in a block */
     const char *const *inputs;
     int nin;
     const uint8_t *folds;
@@ -85,7 +86,7 @@ typedef struct {
     const char **waiting;
 } reduction;
 
-/* Computes the expression over elements at .. at + n, and returns where the result lies. */
+/* Computes the expression over elements [at, at + n), and returns the address of the result. */
 static const char *reduce_block(const reduction *r, int64_t at, int64_t n)
 {
     int depth = 0;

@@ -7,8 +7,8 @@
 #include "isa.h"
 #include "tutti/types.h"
 
-/* The types in which values are combined. 16-bit types are combined in f32. argmin and argmax combine elements as they
- * are. */
+/* The types in which two elements are combined into one. 16-bit elements are combined in f32. argmin and argmax have no
+ * entry here, because they compare elements in the elements' own type. */
 typedef enum { TUTTI_IN_F32, TUTTI_IN_F64, TUTTI_IN_I32, TUTTI_IN_I64, TUTTI_NACCUMULATORS } tutti_accumulator;
 enum { TUTTI_NFOLDS = TUTTI_PROD + 1 };
 

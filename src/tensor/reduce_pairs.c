@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduce_pairs.c: argmin and argmax: of two elements (value and index), the winner is kept whole. One rule orders all
- * types (tutti/types.h): NaN first, then the value, then the lower index. If two elements are equal in all of these,
- * the older one stays. */
+/* reduce_pairs.c: argmin and argmax. An element is a pair of value and index; of two elements the winner is kept with
+ * both. One rule orders elements of all types (tutti/types.h): NaN wins, then the value decides, then the lower index.
+ * If two elements are equal in all of these, the older one stays. */
 #include "convert_one.h"
 #include "reduce_impl.h"
 

@@ -2,9 +2,10 @@
 /* reduce_vector.c: the vector loops behind reduce.h. They are plain C, which the compiler turns into the vectors of the
  * instruction set.
  *
- * Each element takes one operation and no fused operations, so every instruction set gives the same bits. Integers are
- * added and multiplied unsigned, where C defines that they wrap. min and max of floats compare their bits as integers.
- * In negative numbers all bits but the sign are inverted first, so that two's complement orders them, -0 below +0. */
+ * Each element is computed by one operation and without fused operations, so every instruction set gives the same bits.
+ * Integers are added and multiplied unsigned, where C defines that they wrap. min and max of floats compare their bits
+ * as integers. In negative numbers all bits but the sign are inverted first, so that two's complement orders them, -0
+ * below +0. */
 #include <string.h>
 
 #include "reduce_impl.h"
@@ -40,7 +41,8 @@ ARITHMETIC(i64, int64_t, uint64_t)
 INTEGER_ORDER(i32, int32_t)
 INTEGER_ORDER(i64, int64_t)
 
-/* `rest`: all bits but the sign; `infinity`: bits above which a magnitude is NaN; `nan`: the NaN that comes out. */
+/* rest: all bits but the sign. infinity: bits of infinity; a magnitude with higher bits is NaN. nan: the NaN that is
+ * the result if an operand is NaN. */
 #define FLOAT_ORDER(suffix, type, bits, rest, infinity, nan)                                                           \
     INLINE bits bits_##suffix(type value)                                                                              \
     {                                                                                                                  \

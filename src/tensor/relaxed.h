@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* relaxed.h: access to elements that several ranks may read and write at the same time, because a method allows it
  * (Hogwild). In C that is a data race unless the accesses are atomic. On every processor that we build for, an aligned
- * float is read and written whole. Loops are written once with these functions. Under ThreadSanitizer they are relaxed
- * atomics, so that it reports only races that are not meant. Otherwise they are plain accesses, which the compiler
- * makes vectors of.
+ * float is read and written whole. Loops over such elements use these functions. In a build for ThreadSanitizer the
+ * functions are relaxed atomic accesses, so that it reports only races that are not meant. Otherwise they are plain
+ * accesses, which the compiler turns into vectors.
  *
  * Threads: any. */
 #ifndef TUTTI_RELAXED_H

@@ -7,14 +7,17 @@
 #include <string.h>
 
 enum {
-    LOWEST = 725,                 /* exponent field of 2^-298 as a double */
-    HIGHEST = 1279,               /* the exponent field of the largest square */
-    UNIT = 772,                   /* the exponent field of a mantissa of 48 bits that counts units of 2^-298 */
-    NBINS = HIGHEST - LOWEST + 3, /* one for each exponent, the first for zeros, the last for numbers not finite */
-    NSETS = 4,                    /* sets of bins: neighbouring elements go to different sets, so that no addition waits
-                                   * for the one before */
-    MOST = 1 << 15,               /* most additions to a bin before it is emptied, or it overflows: 2^48 * 2^15 =
-                                   * 2^63 */
+    LOWEST = 725,   /* exponent field of 2^-298 as a double */
+    HIGHEST = 1279, /* the exponent field of the largest square */
+    UNIT = 772,     /* the exponent field of a mantissa of 48 bits that counts units of 2^-298 */
+    /* number of bins: one for each exponent, the first one for zeros, the last one for numbers that are not finite */
+    NBINS = HIGHEST - LOWEST + 3,
+    /* number of sets of bins; neighbouring elements go to different sets, so that no addition waits for the one
+     * before */
+    NSETS = 4,
+    /* largest number of additions to a bin before it must be emptied, because more would overflow: 2^48 * 2^15 =
+     * 2^63 */
+    MOST = 1 << 15,
     LIMB_BITS = 32,
 };
 
@@ -37,7 +40,7 @@ static void add_one(bins *b, int set, float x)
 /* Adds sum * 2^shift units to the limbs. */
 static void add_shifted(int64_t sum, int shift, int64_t *limbs)
 {
-    if (shift < 0) { /* all squares in these bins are multiples of 2^-shift */
+    if (shift < 0) { /* all squares in these bins are multiples of 2^-shift, so the shift loses no bit */
         sum >>= -shift;
         shift = 0;
     }
@@ -61,7 +64,7 @@ static bool collect(bins *b, int64_t *limbs)
     return finite;
 }
 
-/* Carries, so that no limb but the last has more than its 32 bits. */
+/* Moves what exceeds 32 bits of each limb to the next limb. Only the last limb may then have more. */
 static void carry(int64_t *limbs)
 {
     for (int i = 0; i + 1 < TUTTI_SQUARES_LIMBS; i++) {

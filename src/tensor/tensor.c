@@ -44,7 +44,7 @@ bool tutti_shape_equal(const tutti_shape *a, const tutti_shape *b)
 void tutti_shape_text(const tutti_shape *s, char out[96])
 {
     int n = snprintf(out, 96, "(");
-    for (int d = 0; d < s->ndims; d++) /* four dims of at most 20 characters and 8 others need less than 96 */
-        n += snprintf(out + n, 96 - (size_t)n, "%s%" PRId64, d ? ", " : "", s->dim[d]);
+    /* the text fits into 96 bytes: four dims of at most 20 characters, and 8 other characters */
+    for (int d = 0; d < s->ndims; d++) n += snprintf(out + n, 96 - (size_t)n, "%s%" PRId64, d ? ", " : "", s->dim[d]);
     snprintf(out + n, 96 - (size_t)n, ")");
 }

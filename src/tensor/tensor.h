@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tensor.h: shapes (dtypes are in tutti/types.h). Row-major, up to four dimensions: B batch, C channels, H, W. Threads:
- * shared. */
+ * any. */
 #ifndef TUTTI_TENSOR_H
 #define TUTTI_TENSOR_H
 

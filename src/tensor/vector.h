@@ -56,7 +56,8 @@ INLINE void store(float *to, vector v)
 
 INLINE vector all(float x)
 {
-    return x - (vector){0}; /* C copies x to all lanes for the subtraction; subtracting 0 changes no number */
+    /* C's subtraction of a vector copies the scalar x to all lanes; subtracting 0 changes no number */
+    return x - (vector){0};
 }
 
 INLINE vector keep_positive(vector kept, vector where)
@@ -85,8 +86,8 @@ INLINE doubles all_doubles(double x)
     return x - (doubles){0};
 }
 
-/* Transposes a square of doubles. Each step shuffles all numbers to a0 b0 a1 b1 ..., where a and b are the two halves
- * of them; log2(DOUBLES) such steps transpose. */
+/* Transposes a square of DOUBLES vectors of doubles. Each step interleaves the first and the second half of all numbers
+ * (a and b) as a0 b0 a1 b1 ... After log2(DOUBLES) such steps the square is transposed. */
 INLINE void transpose_doubles(doubles v[DOUBLES])
 {
     doubles w[DOUBLES];

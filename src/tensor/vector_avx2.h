@@ -31,7 +31,8 @@ static inline vector load_some(const float *from, int64_t n)
     return (vector)_mm256_maskload_ps(from, first_lanes(n));
 }
 
-/* Stores piece by piece, because a masked store is slow on AMD: some 40 operations on Zen 3. */
+/* Stores the first n floats piece by piece, because a masked store is slow on AMD's processors: some 40 operations on
+ * Zen 3. */
 static inline void store_few(float *to, __m128 v, int64_t n)
 {
     if (n >= 4) {
@@ -369,7 +370,7 @@ static inline doubles upper_pairs(doubles a, doubles b)
     return __builtin_shufflevector(a, b, 2, 6, 3, 7);
 }
 
-/* Adds halves until one number is left. */
+/* Returns the sum of all lanes: adds the upper half to the lower half until one number is left. */
 static inline double fold_doubles(doubles v)
 {
     const __m128d two = _mm_add_pd(_mm256_castpd256_pd128((__m256d)v), _mm256_extractf128_pd((__m256d)v, 1));
@@ -378,7 +379,7 @@ static inline double fold_doubles(doubles v)
 
 /* --- transposing a square of numbers --- */
 
-/* Transposes within a group of four vectors and groups of four lanes. */
+/* Transposes 4 x 4 squares: in each group of four lanes, the four vectors are a square. */
 static inline void transpose_fours(__m256 v[4])
 {
     const __m256 ab = _mm256_unpacklo_ps(v[0], v[1]), cd = _mm256_unpacklo_ps(v[2], v[3]);

@@ -322,7 +322,7 @@ static inline doubles upper_pairs(doubles a, doubles b)
     return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
 }
 
-/* Adds halves until one number is left. */
+/* Returns the sum of all lanes: adds the upper half to the lower half until one number is left. */
 static inline double fold_doubles(doubles v)
 {
     const __m256d four = _mm256_add_pd(_mm512_castpd512_pd256((__m512d)v), _mm512_extractf64x4_pd((__m512d)v, 1));
@@ -332,7 +332,7 @@ static inline double fold_doubles(doubles v)
 
 /* --- transposing a square of numbers --- */
 
-/* Transposes within groups of four vectors and of four lanes. */
+/* Transposes 4 x 4 squares: in each group of four lanes, the four vectors are a square. */
 static inline void transpose_fours(__m512 v[4])
 {
     const __m512 ab = _mm512_unpacklo_ps(v[0], v[1]), cd = _mm512_unpacklo_ps(v[2], v[3]);
@@ -350,7 +350,8 @@ static inline void transpose(vector v[WIDTH])
         for (int i = 0; i < 4; i++) t[g][i] = (__m512)v[4 * g + i];
         transpose_fours(t[g]);
     }
-    /* then transposes groups: t[g][i] now holds lanes 4 l + i of vectors 4 g .. 4 g + 3 for l = 0 .. 3 */
+    /* t[g][i] now holds lanes 4 l + i of vectors 4 g .. 4 g + 3, for l = 0 .. 3; the next step transposes these
+     * groups */
     for (int i = 0; i < 4; i++) {
         const __m512 low01 = _mm512_shuffle_f32x4(t[0][i], t[1][i], 0x44),
                      high01 = _mm512_shuffle_f32x4(t[0][i], t[1][i], 0xee);

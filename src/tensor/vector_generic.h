@@ -150,7 +150,8 @@ static inline void store_halves(uint16_t *to, halves h)
 
 static inline vector widen_bf16(halves h)
 {
-    return (vector)__builtin_shufflevector((halves){0}, h, 0, 4, 1, 5, 2, 6, 3, 7); /* upper halves, little-endian */
+    /* the 16 bits become the upper halves of floats, in little-endian order */
+    return (vector)__builtin_shufflevector((halves){0}, h, 0, 4, 1, 5, 2, 6, 3, 7);
 }
 
 static inline vector widen_f16(halves h)

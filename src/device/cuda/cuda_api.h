@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_api.h: declarations of what tutti calls of the CUDA driver and of NVRTC: neither their headers nor their
- * libraries are needed to build. Names, parameters and values are those of cuda.h and nvrtc.h (CUDA 12 and 13). Private
- * to src/device/cuda. Threads: any. */
+/* cuda_api.h: declarations of the functions of the CUDA driver and of NVRTC that tutti calls. Building needs neither
+ * their headers nor their libraries. Names, parameters and values are those of cuda.h and nvrtc.h (CUDA 12 and 13).
+ * Private to src/device/cuda. Threads: any. */
 #ifndef TUTTI_CUDA_API_H
 #define TUTTI_CUDA_API_H
 
@@ -10,7 +10,7 @@
 
 #include "tutti/failure.h"
 
-typedef int tutti_cu_result;  /* 0 means success */
+typedef int tutti_cu_result;  /* a result of the driver; 0 means success */
 typedef uint64_t tutti_cu_at; /* an address of device memory */
 
 enum {
@@ -100,7 +100,8 @@ typedef struct {
     _(nvrtcGetPTX, (void *program, char *ptx))                                                                         \
     _(nvrtcDestroyProgram, (void **program))
 
-#define TUTTI_CUDA_POINTER(name, parameters) int(*name) parameters; /* a function: returns a tutti_cu_result */
+/* a pointer to a function that returns a tutti_cu_result */
+#define TUTTI_CUDA_POINTER(name, parameters) int(*name) parameters;
 typedef struct {
     TUTTI_CUDA_DRIVER_FUNCTIONS(TUTTI_CUDA_POINTER)
 } tutti_cuda_driver;

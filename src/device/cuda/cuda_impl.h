@@ -5,9 +5,9 @@
  *   cuda_libraries.c finds libraries                           cuda_module.c   kernels' texts, compiled and cached
  *   cuda_queue.c     the queue, and its replays                cuda_loops.c    copy, reduce, average, convert
  *
- * Invariants: while a call of the device row runs, `lock` is held and this process's context is the calling thread's.
- * Work on the queue has not been given to the driver. Work that was given to the driver is over once `done` has reached
- * its number. */
+ * Invariants: while a call of the device row runs, `lock` is held, and the card's context is the current one of the
+ * calling thread. Work on the queue has not been given to the driver yet. Work that was given to the driver is over
+ * once `done` has reached its number. */
 #ifndef TUTTI_CUDA_IMPL_H
 #define TUTTI_CUDA_IMPL_H
 
@@ -18,13 +18,13 @@
 
 enum { TUTTI_CUDA_MOST_INPUTS = 64, TUTTI_CUDA_MOST_OUTPUTS = 8 };
 
-/* A stretch of addresses that the device knows. */
+/* A range of addresses that the driver knows, so that copies may use them directly. */
 typedef struct {
     char *base;
     size_t nbytes;
-    bool is_host;   /* pages of the host, registered with the driver */
-    bool is_alien;  /* host pages that other code of this process has registered with the driver */
-    bool is_opened; /* the card's memory that belongs to another process and was opened here */
+    bool is_host;   /* true for pages of the host that the driver has registered */
+    bool is_alien;  /* true for pages of the host that other code of this process has registered with the driver */
+    bool is_opened; /* true for the card's memory that another process allocated and this process opened */
 } tutti_cuda_range;
 
 typedef struct {
@@ -49,9 +49,10 @@ struct tutti_cuda {
     pthread_mutex_t lock;
     tutti_cuda_driver driver;
     tutti_cuda_card card;
-    void *context, *stream, *side; /* context; the queue's stream; the stream on which `bring` copies host memory */
-    void *arrived;                 /* event after the last copy by `bring` */
-    bool is_coming;                /* true if `bring` has made a copy for which the queue has not waited yet */
+    /* context: the card's context; stream: the queue's stream; side: the stream on which `bring` copies host memory */
+    void *context, *stream, *side;
+    void *arrived;  /* event after the last copy by `bring` */
+    bool is_coming; /* true if `bring` has made a copy for which the queue has not waited yet */
     tutti_cuda_range *ranges;
     int nranges, most_ranges;
     tutti_cuda_module *modules;
@@ -61,7 +62,8 @@ struct tutti_cuda {
     tutti_cuda_queue *queue;
     tutti_cuda_loops loops;
     char *bounce; /* pinned host memory of TUTTI_CUDA_BOUNCE bytes, through which plain host memory is copied */
-    char *seen;   /* pinned copy of the memory that `look` read last: seen_bytes bytes from address seen_at */
+    /* pinned copy of the memory that `look` read last: seen_bytes bytes of the card's memory from address seen_at on */
+    char *seen;
     const char *seen_at;
     size_t seen_bytes;
     tutti_failure failure; /* the first failure of a launch or copy; TUTTI_OK if there is none */
@@ -81,10 +83,11 @@ static inline void tutti_cuda_end(tutti_cuda *c)
     pthread_mutex_unlock(&c->lock);
 }
 
-/* Remembers the first failure: the call's name and the driver's words. Returns true if all is well. */
+/* If `result` is a failure, remembers it unless an earlier one is remembered: the call's name and the driver's message.
+ * Returns true if `result` is a success. */
 bool tutti_cuda_is_well(tutti_cuda *c, tutti_cu_result result, const char *call);
 #define TUTTI_CUDA(c, call, ...) tutti_cuda_is_well(c, (c)->driver.call(__VA_ARGS__), #call)
-/* Writes the driver's words for a result, "out of memory (CUDA_ERROR_OUT_OF_MEMORY)", into out. */
+/* Writes the driver's message for a result, "out of memory (CUDA_ERROR_OUT_OF_MEMORY)", into out. */
 void tutti_cuda_words(const tutti_cuda_driver *driver, tutti_cu_result result, char out[160]);
 
 /* cuda_memory.c: fills in the row's calls for memory, and keeps the address ranges that the device knows. */
@@ -95,12 +98,12 @@ void tutti_cuda_release_ranges(tutti_cuda *c);
  * returns. */
 void tutti_cuda_carry_in(tutti_cuda *c, void *to, const void *from, size_t nbytes);
 
-/* cuda_queue.c: the queue of work, and its replays. */
+/* cuda_queue.c: the queue of work. replays: true if repeated sequences are to be recorded and replayed. */
 tutti_cuda_queue *tutti_cuda_queue_create(bool replays);
 void tutti_cuda_queue_destroy(tutti_cuda *c);
 void tutti_cuda_place_queue(tutti_device *row);
-/* tutti_cuda_flush gives all queued work to the driver; the next function also waits until it is over. Callers hold the
- * lock. */
+/* tutti_cuda_flush gives all queued work to the driver. tutti_cuda_sync also waits until the work is over. Callers hold
+ * the lock. */
 void tutti_cuda_flush(tutti_cuda *c);
 void tutti_cuda_sync(tutti_cuda *c);
 void tutti_cuda_forget_recorded(tutti_cuda *c); /* Forgets all recorded sequences. Call it when nothing is running. */

@@ -23,10 +23,10 @@
 enum { MOST_FILES = 3, PATH_BYTES = 512 };
 
 typedef struct {
-    const char *name, *package;    /* such as "cudnn"; the PyPI package that contains it */
+    const char *name, *package;    /* name: such as "cudnn"; package: the PyPI package that contains the library */
     const char *files[MOST_FILES]; /* file names, newest version first */
-    const char *beside;            /* pattern of files beside it that the library opens later by bare names; NULL:
-                                    * none */
+    /* pattern of the files in the library's folder that the library opens later by bare names; NULL: none */
+    const char *beside;
     bool is_driver;
 } library;
 
@@ -45,8 +45,8 @@ typedef struct {
     char *path;         /* path of the library that was found, of PATH_BYTES bytes */
 } search;
 
-/* Opens the files that this library opens by a bare name later. These files lie in the library's folder. The loader
- * does not look there, but it knows the files that are open already. */
+/* Opens the files that this library will open by a bare name. They lie in the library's folder. The loader would not
+ * look there, but it finds files by name if they are open already. */
 static void open_beside(const library *what, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -78,7 +78,7 @@ static bool open_by_name(search *s, int flags)
     return false;
 }
 
-/* Opens the library in the first folder that fits the pattern `folder` and has it. */
+/* Opens the library in the first folder that matches the pattern `folder` and has one of its files. */
 static bool open_in(search *s, const char *folder)
 {
     char pattern[PATH_BYTES];
@@ -105,7 +105,8 @@ static bool open_in_each(search *s, const char *folders)
 
 static bool open_in_python(search *s, const char *prefix)
 {
-    static const char *const folders[] = {"cu1*", "*"}; /* CUDA 13's packages; older ones and cuDNN */
+    /* folders of CUDA 13's packages; folders of older packages and of cuDNN */
+    static const char *const folders[] = {"cu1*", "*"};
     char folder[PATH_BYTES];
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
         snprintf(folder, sizeof folder, "%.400s/lib/python3*/site-packages/nvidia/%s/lib", prefix, folders[i]);

@@ -2,15 +2,15 @@
 /* cuda_loops.c: the device row's loops on a card: sums, copies and conversions of vectors. They are put on the queue
  * like other work, so a step's copies and sums are replayed with its kernels.
  *
- * Sums of f32, bf16 and f16 run on the card. Other types and operations and long expressions, which no training needs,
- * are computed by the cpu's loops on copies: the same bits, slowly. */
+ * Sums of f32, bf16 and f16 run on the card. Other types, other operations and long expressions, which no training
+ * needs, are computed by the host's loops on copies. That gives the same bits, but slowly. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cuda_impl.h"
 
-extern const tutti_embedded_text tutti_device_texts[]; /* the build makes this array */
+extern const tutti_embedded_text tutti_device_texts[]; /* the texts of the *.cu files; the build writes this array */
 
 enum { STACK = 16, THREADS = 256 };
 
@@ -135,7 +135,7 @@ static void copy(const tutti_device *d, char *const *outputs, int nout, const ch
     tutti_cuda_end(c);
 }
 
-/* Returns the most values that wait on the stack at a time. */
+/* Returns the largest number of values that wait on the stack of the expression at a time. */
 static int depth_of(const uint8_t *folds, int nin)
 {
     int depth = 0, most = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_memory.c: allocates memory of a card, registers host memory, and copies between both.
  *
- * Addresses are unified: a pointer tells by itself whether it is the host's or the device's, so the host may add to it
- * and compare it. A table of ranges lists the addresses that a copy may hand to the driver as they are. All other
- * addresses are plain host memory, which is copied through our own pinned memory. */
+ * Host and card share one space of addresses, in which each address belongs to one of them. So the host may add to and
+ * compare addresses of the card. A table of ranges lists the addresses that a copy may hand to the driver as they are.
+ * All other addresses are plain host memory, which is copied through our own pinned memory. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,8 @@ const tutti_cuda_range *tutti_cuda_range_of(const tutti_cuda *c, const void *at)
     return NULL;
 }
 
-/* Takes the range that begins at `at` out of the table. Returns false if there is none. */
+/* Removes the range that begins at `at` from the table and writes it to *out. Returns false if there is no such
+ * range. */
 static bool take_range(tutti_cuda *c, const void *at, tutti_cuda_range *out)
 {
     for (int i = 0; i < c->nranges; i++) {
@@ -89,7 +90,7 @@ static tutti_status show(const tutti_device *d, const void *at, char handle[TUTT
 {
     tutti_cuda *c = tutti_cuda_begin(d);
     tutti_cu_ipc_handle made;
-    tutti_cuda_sync(c); /* the zeros are written before a peer reads the memory */
+    tutti_cuda_sync(c); /* waits, so that the zeros are written before a peer reads the memory */
     const tutti_cu_result result = c->driver.cuIpcGetMemHandle(&made, at_of(at));
     tutti_cuda_end(c);
     memcpy(handle, &made, sizeof made);
@@ -197,8 +198,8 @@ void tutti_cuda_carry_in(tutti_cuda *c, void *to, const void *from, size_t nbyte
     carry(c, to, from, nbytes, false);
 }
 
-/* Copies numbers to the host, and their neighbours into pinned memory. Until the next work runs, calls for these
- * neighbours need no copy of their own: a step's losses lie together. */
+/* Copies the wanted numbers to the host, and their neighbours into pinned memory. Until the next work runs, calls that
+ * want these neighbours need no copy from the card. That helps because a step's losses lie together. */
 static void look(const tutti_device *d, void *to, const void *from, size_t nbytes)
 {
     tutti_cuda *c = tutti_cuda_begin(d);

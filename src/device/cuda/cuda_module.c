@@ -5,8 +5,8 @@
  * A card that NVRTC knows gets machine code (a cubin), which any driver of the same major version loads. A newer card
  * gets PTX for the newest architecture that NVRTC knows, which the driver compiles. The folder is TUTTI_CACHE, else
  * XDG_CACHE_HOME/tutti, else HOME/.cache/tutti; a file's name is the hash of the text, the card's capability and the
- * options. A kernel whose file cannot be written is compiled again next time. A kept file that the driver refuses is
- * compiled anew. */
+ * options. If the file cannot be written, the text is compiled again at the next start. If the driver refuses a kept
+ * file, the text is compiled anew. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,12 +23,12 @@ enum { MOST_ARCHS = 64, IMAGE_BYTES = 64 << 20, FOLDER_BYTES = 416, PATH_BYTES =
 
 typedef struct {
     tutti_cuda *c;
-    const char *name;                            /* name of the module */
-    tutti_strbuf text;                           /* the texts of "common" and of the module */
-    char arch[32];                               /* architecture, as "sm_90" or "compute_121" */
-    char folder[FOLDER_BYTES], file[PATH_BYTES]; /* folder and file in which the compiled image is kept; empty: it is
-                                                  * not kept */
-    char *image;                                 /* the image that the driver loads; freed by free() */
+    const char *name;  /* name of the module */
+    tutti_strbuf text; /* the text "common", followed by the text of the module */
+    char arch[32];     /* architecture to compile for, such as "sm_90" or "compute_121" */
+    /* folder and file in which the compiled image is kept; empty if it is not kept */
+    char folder[FOLDER_BYTES], file[PATH_BYTES];
+    char *image; /* the image that the driver loads; freed by free() */
     size_t nbytes;
 } building;
 
@@ -87,7 +87,7 @@ static tutti_status compile(building *b, tutti_failure *err)
 
 /* ---- the cache folder ---- */
 
-/* Writes the folder's name, cut off if it is too long. Returns false if the environment names none. */
+/* Writes the name of the cache folder, cut off if it is too long. Returns false if the environment names no folder. */
 static bool find_folder(char out[PATH_BYTES])
 {
     const char *own = getenv("TUTTI_CACHE"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -102,7 +102,7 @@ static bool find_folder(char out[PATH_BYTES])
     return true;
 }
 
-/* Sets folder and file. Leaves both empty if the environment names no folder, or one with too long a name. */
+/* Sets folder and file. Leaves both empty if the environment names no folder, or if the name is too long. */
 static void find_place(building *b)
 {
     char folder[PATH_BYTES], key[64], hash[17];

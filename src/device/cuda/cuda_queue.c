@@ -2,13 +2,14 @@
 /* cuda_queue.c: the queue of work of a card: launches, and sequences that are recorded as a CUDA graph and replayed.
  *
  * A launch is only noted: the work, its arguments and, separately, the part of the arguments that varies. When somebody
- * waits, the whole sequence is looked up among those that were seen before. A sequence that is new is given to the
- * driver piece by piece. When it comes the second time with the same arguments (except the varying parts), it is
- * recorded as a CUDA graph; from then on one call replays it. Training steps repeat, so a step costs one launch.
+ * waits for results, all noted work is one *sequence*, which is looked up among the sequences that came before. A new
+ * sequence is given to the driver piece by piece. When it comes the second time with the same arguments (except the
+ * varying parts), it is recorded as a CUDA graph; from then on one call replays it. Training steps repeat, so a step
+ * costs one launch.
  *
- * A sequence is known by the bytes of its arguments. An argument may point to host memory, such as a kernel, where
- * something else may lie later, or to memory of the card, which may be given to somebody else. Therefore code that
- * makes kernels calls renew, and releasing memory forgets recorded sequences, too.
+ * A sequence is known by the bytes of its arguments. An argument may be an address of a host object, such as a kernel,
+ * or of the card's memory. Later something else may lie at that address. Therefore code that makes kernels calls
+ * `renew`, which forgets all recorded sequences, and releasing memory forgets them too.
  *
  * The varying parts of a sequence lie one after the other in a block of pinned host memory. The first node of the graph
  * copies them to the device's block. A block is written again only when the launch that read it is over. */
@@ -22,14 +23,15 @@ enum { MOST_SEQUENCES = 512, SLOT = 16 };
 
 typedef struct {
     const tutti_queue_work *work;
-    size_t args, varying; /* offsets of the item's arguments (in the sequence) and of its varying part (in the block) */
+    /* offsets: of the item's arguments in sequence.args, and of their varying part in sequence.varying */
+    size_t args, varying;
 } item;
 
-/* A sequence: the work that was launched between two waits. */
+/* A sequence: all work that was launched between two waits. */
 typedef struct {
     item *items;
     int n, most;
-    char *args; /* arguments of all items; their varying parts are zero */
+    char *args; /* arguments of all items; their varying parts are set to zero here */
     size_t nargs, most_args;
     char *varying;
     size_t nvarying, most_varying;
@@ -39,11 +41,12 @@ typedef struct {
 typedef struct {
     uint64_t hash;
     sequence like;
-    void *graph;  /* NULL until the sequence is seen a second time */
-    char *pinned; /* the block of varying parts, on the host and on the device */
+    void *graph;  /* the CUDA graph; NULL until the sequence has come a second time */
+    char *pinned; /* the block of varying parts: pinned on the host, block on the card */
     tutti_cu_at block;
-    uint64_t used;   /* time of the queue's clock at its last use */
-    uint64_t number; /* number of its last event: once `done` has reached it, the block may be written again */
+    uint64_t used; /* when it was last used, counted in sequences that the queue has run */
+    /* number of the last event of this sequence: once `done` has reached it, the block may be written again */
+    uint64_t number;
 } recorded;
 
 struct tutti_cuda_queue {
@@ -52,7 +55,7 @@ struct tutti_cuda_queue {
     int nseen;
     bool replays;
     uint64_t launched, given, done, clock;
-    char *pinned; /* the block for sequences that are not recorded */
+    char *pinned; /* the block of varying parts for sequences that are not recorded */
     tutti_cu_at block;
     size_t block_bytes;
 };
@@ -112,7 +115,7 @@ static void free_sequence(sequence *s)
 
 /* ---- giving a sequence to the driver ---- */
 
-/* Launches all items. block: the address where the device finds the varying parts. */
+/* Launches all items of a sequence. block: address in the card's memory of the varying parts. */
 static void run_items(tutti_cuda *c, const sequence *s, tutti_cu_at block)
 {
     for (int i = 0; i < s->n; i++) {
@@ -187,7 +190,7 @@ static recorded *find(tutti_cuda_queue *q, uint64_t hash)
     return NULL;
 }
 
-/* Returns a free place. If all are taken, the sequence that was used longest ago loses its place. */
+/* Returns a free entry for a sequence. If all entries are taken, the sequence that was used longest ago is dropped. */
 static recorded *new_place(tutti_cuda *c)
 {
     tutti_cuda_queue *q = c->queue;
@@ -209,7 +212,7 @@ static void copy_sequence(const sequence *s, sequence *out)
     memcpy(out->args, s->args, s->nargs);
 }
 
-/* Returns a graph of the sequence, or NULL if none could be made; then the failure is noted. */
+/* Records the sequence as a CUDA graph and returns it. Returns NULL if that fails, and remembers the failure. */
 static void *record(tutti_cuda *c, recorded *r)
 {
     void *graph = NULL, *exec = NULL;
@@ -247,7 +250,8 @@ void tutti_cuda_flush(tutti_cuda *c)
     recorded *r = q->replays ? find(q, hash) : NULL;
     if (r && !r->graph && !c->failure.status) r->graph = record(c, r);
     if (c->failure.status) {
-        /* nothing more can run: the results of earlier launches are undefined, and check says so */
+        /* a failure is remembered, so no more work runs: results of launches are undefined, and `check` reports the
+         * failure */
     } else if (r) {
         replay(c, r);
     } else {
