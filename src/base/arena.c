@@ -22,7 +22,7 @@ struct tutti_arena_block {
 };
 
 /* Ends the process with a message and the exit code of a failure, because no caller could continue. It does not call
- * abort(), which would write a huge and useless core file. Buffered output is lost, as with an abort. */
+ * abort(), which would write a huge core file that nobody needs. Buffered output is lost, as with abort(). */
 void tutti_no_memory_at(size_t nbytes, const char *file, int line_number)
 {
     const char *slash = strrchr(file, '/');
@@ -68,7 +68,7 @@ static tutti_arena_block *block_create(size_t size)
     block->size = size;
     block->bytes = aligned_alloc(alignment, size);
     if (!block->bytes) tutti_no_memory(size);
-    /* if huge pages are forbidden, pages are small */
+    /* the result does not matter: if huge pages are forbidden, pages are small */
     if (size >= HUGE_PAGE) madvise(block->bytes, size, MADV_HUGEPAGE);
     return block;
 }

@@ -52,7 +52,7 @@ tutti_time_text tutti_time_words(double seconds)
     int unit = 0;
     if (seconds == 0) return (tutti_time_text){"0 s"};
     if (!isfinite(seconds)) return out;
-    /* from 999.95 on the number would be rounded to 1000 */
+    /* takes the next unit from 999.95 on, because four digits would show 1000 */
     while (unit < 3 && fabs(seconds) / units[unit].seconds >= 999.95) unit++;
     const double value = seconds / units[unit].seconds, size = fabs(value);
     const int digits = size < 9.9995 ? 3 : size < 99.995 ? 2 : size < 999.95 ? 1 : 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* failure.c: writes the words of a failure, and names statuses. If a text is longer than the buffer, its middle is cut
- * out: its beginning and its end, which has the reason, are kept. */
+ * out. Its beginning and its end are kept, because the reason stands at the end. */
 #include "tutti/failure.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { WHOLE = 6000 /* bytes of a whole text: a path of the greatest length and some words */ };
+enum { WHOLE = 6000 /* bytes of the longest text: a path of the greatest length and some words */ };
 
 static void put_text(tutti_failure *err, const char *whole)
 {

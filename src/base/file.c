@@ -17,7 +17,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* bytes that are written and synced at a time: a slow disk writes them in half a second */
+/* bytes that are written and synced at a time; a slow disk needs half a second for them */
 enum { PIECE_BYTES = 16 << 20 };
 
 static tutti_status io_failure(tutti_failure *err, const char *doing, const char *path)
@@ -27,7 +27,7 @@ static tutti_status io_failure(tutti_failure *err, const char *doing, const char
 
 /* ---- reading ---- */
 
-/* Names what a descriptor is if it cannot be read as a file; NULL: it can. */
+/* Returns in words what a descriptor leads to, if that cannot be read as a file, such as a device; NULL if it can. */
 static const char *kind_of(int fd, mode_t mode)
 {
     enum { PIPEFS = 0x50495045 }; /* Linux's number of the file system that holds pipes without a name */
@@ -56,7 +56,8 @@ tutti_status tutti_file_open(const char *path, tutti_status refused, int *fd, tu
 
 typedef struct {
     char *bytes;
-    size_t size, capacity; /* bytes read so far, and bytes of the buffer, which has one more for the '\0' */
+    /* size: bytes read so far; capacity: bytes of the buffer, which has one more byte for the '\0' */
+    size_t size, capacity;
 } content;
 
 static tutti_status make_room(content *c, size_t capacity, const char *path, tutti_failure *err)
@@ -67,7 +68,7 @@ static tutti_status make_room(content *c, size_t capacity, const char *path, tut
     return TUTTI_OK;
 }
 
-/* Reads until end of file or max_bytes + 1, so that a file that grows meanwhile is noticed too. */
+/* Reads until the end of the file, or until max_bytes + 1 bytes. So a file that grows meanwhile is noticed too. */
 static tutti_status read_all(int fd, const tutti_file_wish *w, content *c, tutti_failure *err)
 {
     struct stat info;
@@ -161,22 +162,21 @@ tutti_status tutti_file_open_to_write(const char *path, int flags, int *fd, tutt
     return st;
 }
 
-/* True if there is something at path that a rename would take away from others: a pipe, a device such as
- * /dev/stdout. */
+/* True if path leads to something that must not be replaced by a file: a pipe, or a device such as /dev/stdout. */
 static bool is_special(const char *path)
 {
     struct stat info;
     return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
 }
 
-/* True for names of descriptors, which are links to whatever is behind them. */
+/* True if path is the name of a descriptor, such as /dev/stdout: a link to whatever the descriptor has open. */
 static bool names_descriptor(const char *path)
 {
     return !strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6);
 }
 
-/* Opens what is behind the name of a descriptor. Our own standard output is written through its existing descriptor: a
- * new one would begin at the front of the file again. */
+/* Opens what a descriptor's name leads to. Our own standard output is written through its existing descriptor, because
+ * a new one would begin at the front of the file again. */
 static tutti_status open_in_place(const char *path, int *fd, tutti_failure *err)
 {
     struct stat named, ours;
@@ -204,7 +204,8 @@ static tutti_status write_in_place(const char *path, const void *bytes, size_t n
     return st;
 }
 
-/* Makes a new file beside path, which a rename can put in its place; temporary: room for PATH_MAX bytes. */
+/* Makes a new file in the folder of path, which a rename can put in the place of path. temporary: receives the new
+ * file's name, room for PATH_MAX bytes. */
 static tutti_status open_beside(const char *path, char *temporary, int *fd, tutti_failure *err)
 {
     const int n = snprintf(temporary, PATH_MAX, "%s.tmp.%ld", path, (long)getpid());
@@ -213,8 +214,8 @@ static tutti_status open_beside(const char *path, char *temporary, int *fd, tutt
     return *fd < 0 ? io_failure(err, "create", temporary) : TUTTI_OK;
 }
 
-/* Writes and syncs; returns NULL or the name of the step that failed. If progress is reported (headway), it writes and
- * syncs in pieces, because a single fsync of a large file would report nothing for minutes. */
+/* Writes and syncs all bytes. Returns NULL, or the name of the step that failed. If progress is reported (headway), it
+ * writes and syncs in pieces, because a single fsync of a large file would report nothing for minutes. */
 static const char *put_on_disk(int fd, const char *bytes, size_t nbytes, const tutti_headway *headway)
 {
     const size_t piece = headway && headway->tell ? PIECE_BYTES : nbytes;
@@ -248,8 +249,8 @@ static tutti_status write_beside(const char *path, const void *bytes, size_t nby
     return st;
 }
 
-/* Finds where a write to path ends up. *behind: the file that a link leads to, else NULL; the caller frees it.
- * *in_place: true if nothing can be renamed to path. */
+/* Finds where a write to path must go. *behind: the file that a link leads to, else NULL; the caller frees it.
+ * *in_place: true if path must be written directly, because nothing can be renamed to it. */
 static tutti_status find_target(const char *path, char **behind, bool *in_place, tutti_failure *err)
 {
     struct stat info;
@@ -360,7 +361,7 @@ static tutti_status remove_entry(int folder, const char *name, const char *path,
 
 static tutti_status remove_contents(int fd, const char *path, tutti_failure *err)
 {
-    DIR *dir = fdopendir(fd); /* fdopendir takes ownership of fd */
+    DIR *dir = fdopendir(fd); /* from here on closedir closes fd, too */
     if (!dir) {
         close(fd);
         return io_failure(err, "read the folder", path);
@@ -401,7 +402,7 @@ char *tutti_file_resolve(const char *path)
     char *whole = realpath(path, NULL);
     if (whole || !path[0] || !strcmp(path, "/") || !strcmp(path, ".")) return whole;
     size_t length = strlen(path);
-    while (length > 1 && path[length - 1] == '/') length--; /* ignores slashes at the end: "new/" means "new" */
+    while (length > 1 && path[length - 1] == '/') length--; /* slashes at the end do not count: "new/" means "new" */
     char *bare = strndup(path, length), *folder = bare ? tutti_file_folder(bare) : NULL;
     char *above = folder ? tutti_file_resolve(folder) : NULL;
     const char *slash = bare ? strrchr(bare, '/') : NULL;

@@ -2,7 +2,7 @@
 /* headway.h: reports to a caller how far a long piece of work has come. The code that does the work need not know the
  * caller.
  *
- * Threads: the owner, or the thread that was given the headway. */
+ * Threads: the thread that does the work makes the reports. */
 #ifndef TUTTI_BASE_HEADWAY_H
 #define TUTTI_BASE_HEADWAY_H
 
@@ -10,8 +10,9 @@
 #include <stdint.h>
 
 typedef struct {
-    bool (*tell)(void *arg, int64_t done, int64_t total); /* called with the work done so far and the whole work; NULL =
-                                                           * nobody wants reports */
+    /* called with the work done so far and the whole work; returns false if the work may end at once; NULL = nobody
+     * wants reports */
+    bool (*tell)(void *arg, int64_t done, int64_t total);
     void *arg;
 } tutti_headway;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pool.c: a small pool of threads for loops. Workers sleep on a condition until a loop is posted; each takes its
- * contiguous share by index, so the split of [0, n) depends on n and the pool's size only. The mutex guards everything
- * below it in the struct. */
+/* pool.c: a small pool of threads for loops. Workers sleep on a condition until a loop is posted; each computes the
+ * contiguous part that belongs to its index, so the split of [0, n) depends only on n and the pool's size. The mutex
+ * guards all members that follow it in the struct. */
 #include "pool.h"
 
 #include <pthread.h>
@@ -46,7 +46,8 @@ static void *work(void *argument)
         while (pool->round == seen && !pool->closing) pthread_cond_wait(&pool->posted, &pool->lock);
         if (pool->closing) break;
         seen = pool->round;
-        pthread_mutex_unlock(&pool->lock); /* n, body and arg do not change until all workers have finished */
+        /* without the lock: n, body and arg do not change until all workers have finished */
+        pthread_mutex_unlock(&pool->lock);
         run_share(pool->n, me->index, pool->size, pool->body, pool->arg);
         pthread_mutex_lock(&pool->lock);
         if (--pool->busy == 0) pthread_cond_signal(&pool->finished);

@@ -23,7 +23,7 @@ extern char **environ;
 
 typedef struct {
     enum { NO_STREAM, NO_FOLDER, NO_PROGRAM } what;
-    int problem; /* errno of the step that failed */
+    int problem; /* errno of the step that failed in the child */
 } bad_news;
 
 /* ---- starting a child ---- */
@@ -36,8 +36,7 @@ static bool is_changed(const char *entry, const char *const *changes)
     return false;
 }
 
-/* Returns the environment with the changes. The caller frees the array; the texts belong to the environment and to the
- * changes. */
+/* Returns this process's environment with the changes applied. The caller frees the array, but not the texts. */
 static char **environment_of(const char *const *changes)
 {
     static const char *const none[] = {NULL};
@@ -73,7 +72,7 @@ static bad_news become(const tutti_process_options *o, char **environment, pid_t
 {
     if (o->own_group) setpgid(0, o->group);
     if (o->dies_with) prctl(PR_SET_PDEATHSIG, o->dies_with);
-    /* the parent ended before prctl took effect */
+    /* true if the parent ended before prctl took effect */
     if (o->dies_with && getppid() != parent) _exit(TUTTI_ERR_FAILED);
     if (o->mask) sigprocmask(SIG_SETMASK, o->mask, NULL);
     if (!set_stream(o->in, STDIN_FILENO) || !set_stream(o->out, STDOUT_FILENO) || !set_stream(o->err, STDERR_FILENO))
@@ -205,7 +204,8 @@ void tutti_process_watch_begin(const int *signals, int nsignals, tutti_process_w
     for (int i = 0; i < nsignals; i++) sigaddset(&out->watched, signals[i]);
     sigprocmask(SIG_BLOCK, &out->watched, &out->before);
     sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL},
-              &out->child_before); /* while SIGCHLD is ignored, the system does not send it, and no wait would see it */
+              /* because if SIGCHLD were ignored, the system would not send it, and no wait would see it */
+              &out->child_before);
 }
 
 int tutti_process_watch_next(const tutti_process_watch *w, double limit_s)

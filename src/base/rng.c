@@ -49,7 +49,7 @@ float tutti_random_unit(uint32_t word)
 
 void tutti_random_normal2(tutti_random4 r, float out[2])
 {
-    double u = ((double)r.word[0] + 1.0) * 0x1p-32; /* u is in (0, 1], so that the logarithm is finite */
+    double u = ((double)r.word[0] + 1.0) * 0x1p-32; /* in (0, 1], so that the logarithm is finite */
     double v = (double)r.word[1] * 0x1p-32;
     double radius = sqrt(-2.0 * log(u)), angle = 6.283185307179586 * v;
     out[0] = (float)(radius * cos(angle));

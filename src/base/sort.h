@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sort.h: sorts measured numbers, for medians and other quantiles. Threads: shared (pure). */
+/* sort.h: sorts measured numbers, for medians and other quantiles. Threads: any (pure functions). */
 #ifndef TUTTI_BASE_SORT_H
 #define TUTTI_BASE_SORT_H
 

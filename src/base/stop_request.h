@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stop_request.h: decides what a signal means to a run that saves before it ends, when it may not be the first one.
+/* stop_request.h: decides what a signal means to a run that saves before it ends: the signal may be the first one, or a
+ * repetition.
  *
- * Batch systems repeat themselves: they signal the step, the batch script and every process, and each of them forwards
- * the signal. They also warn by SIGUSR1, SIGUSR2 or SIGHUP long before they send SIGTERM. So repetitions within a
- * second are one request, and the first SIGTERM after a warning does not cut the save. A person presses Ctrl-C again
- * to end a run at once.
+ * Batch systems send the same signal several times: to the job step, to the batch script and to every process, and each
+ * of them forwards it. They also warn by SIGUSR1, SIGUSR2 or SIGHUP long before they send SIGTERM. So repetitions
+ * within a second are one request, and the first SIGTERM after such a warning does not end the saving. A person presses
+ * Ctrl-C again to end a run at once.
  *
- * Threads: shared, each request by one thread at a time. */
+ * Threads: one at a time for each request. */
 #ifndef TUTTI_BASE_STOP_REQUEST_H
 #define TUTTI_BASE_STOP_REQUEST_H
 
@@ -22,8 +23,8 @@ extern const int tutti_stop_signals[TUTTI_NSTOP_SIGNALS];
 
 typedef struct {
     int first;     /* the first signal; 0 = none has come */
-    bool had_term; /* SIGTERM has come */
-    double at;     /* seconds: when the first signal came, or the first SIGTERM after it */
+    bool had_term; /* true if SIGTERM has come */
+    double at;     /* time in seconds at which the first signal came, or later the first SIGTERM */
 } tutti_stop_request;
 
 typedef enum {
@@ -32,8 +33,8 @@ typedef enum {
     TUTTI_STOP_NOW,   /* end at once, without saving */
 } tutti_stop_meaning;
 
-/* Notes a signal that has come `now` (seconds of one monotonic clock; calls come in order) and returns its meaning.
- * signal_number may be SIGINT for a caller that saves at the first one; any other SIGINT means TUTTI_STOP_NOW. */
+/* Notes a signal that has come `now` (seconds of one monotonic clock; calls come in order) and returns its meaning. If
+ * the first signal is SIGINT, the caller wants to save at Ctrl-C too. Every other SIGINT means TUTTI_STOP_NOW. */
 tutti_stop_meaning tutti_stop_request_take(tutti_stop_request *r, int signal_number, double now);
 
 #endif

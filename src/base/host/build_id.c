@@ -27,7 +27,7 @@ static size_t aligned(size_t n)
     return (n + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* Takes the build id in a segment of notes; false: it has none. */
+/* Takes the build id from a segment of notes. Returns false if the segment has none. */
 static bool take_note(search *s, const char *notes, size_t nbytes)
 {
     for (size_t at = 0; at + sizeof(ElfW(Nhdr)) <= nbytes;) {
@@ -44,7 +44,7 @@ static bool take_note(search *s, const char *notes, size_t nbytes)
     return false;
 }
 
-/* Returns true if this function is part of the object. */
+/* Returns true if the loaded object (program or library) contains this function. */
 static bool is_ours(const struct dl_phdr_info *object)
 {
     const uintptr_t here = (uintptr_t)&tutti_build_id;
@@ -68,7 +68,7 @@ static int look_at_object(struct dl_phdr_info *object, size_t size, void *arg)
     }
     if (program) s->nids += found;
     if (ours) s->nids += found;
-    return ours; /* a value other than 0 ends the search: the objects after ours do not matter */
+    return ours; /* a value other than 0 ends the search, because the objects after ours do not matter */
 }
 
 static uint64_t hash_of_file(void)

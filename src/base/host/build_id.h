@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* build_id.h: the identity of this build of the program, which all ranks compare when they join. Threads: shared. */
+/* build_id.h: the identity of this build of the program, which all ranks compare when they join. Threads: any. */
 #ifndef TUTTI_BASE_BUILD_ID_H
 #define TUTTI_BASE_BUILD_ID_H
 

@@ -15,7 +15,7 @@ static bool names(const char *list, size_t n, const char *controller)
     return false;
 }
 
-/* Returns the group's path on this line, or NULL if the line is of another hierarchy. */
+/* Returns the group's path on this line of /proc/self/cgroup, or NULL if the line belongs to another hierarchy. */
 static const char *path_on(char *line, const tutti_control_walk *walk)
 {
     char *list = strchr(line, ':'), *path = list ? strchr(++list, ':') : NULL;
@@ -39,7 +39,7 @@ static bool enter(tutti_control_walk *walk, int version)
     FILE *f = fopen(name, "re");
     while (f && !path && fgets(line, sizeof line, f)) path = path_on(line, walk);
     if (f) fclose(f);
-    /* if the path is too long, only the root group is visited */
+    /* if the path is too long, the walk visits only the root group */
     if (path && strlen(path) < sizeof walk->folder - walk->stem)
         memcpy(walk->folder + walk->stem, path, strlen(path) + 1);
     return true;

@@ -29,7 +29,7 @@ void tutti_cores_print(const tutti_core_set *set, tutti_strbuf *out)
     }
 }
 
-/* Reads the digits at *at; -1: there are none, or more than a core number has. */
+/* Reads a number at *at and moves *at behind it. Returns -1 if there are no digits, or more than a core number has. */
 static int read_number(const char **at)
 {
     const char *from = *at;

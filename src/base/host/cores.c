@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cores.c: counts the cores that this process may use, quotas of control groups included. The kernel knows best where a
- * process may run: to find the host's set, a thread asks for all cores and gets those that exist. Reading cpusets
- * instead would need both versions of control groups, and their file systems mounted where we look. */
+/* cores.c: counts the cores that this process may use, quotas of control groups included. To find all cores that the
+ * host allows, a thread sets its affinity to all cores, and the kernel gives it those that exist and are allowed.
+ * Reading cpusets instead would have to handle both versions of control groups, and would fail where their file systems
+ * are not mounted. */
 #include "cores.h"
 
 #include <pthread.h>
@@ -16,10 +17,10 @@
 static int read_mask(tutti_core_set *out)
 {
     memset(out, 0, sizeof *out);
-    return sched_getaffinity(0, sizeof *out, (cpu_set_t *)(void *)out->word); /* affinity of this thread */
+    return sched_getaffinity(0, sizeof *out, (cpu_set_t *)(void *)out->word); /* 0 means this thread */
 }
 
-/* Guesses the cores if the system reports none. */
+/* Sets the cores to 0 .. n - 1, for systems that report only their number n. */
 static void guess(tutti_core_set *out)
 {
     const long n = sysconf(_SC_NPROCESSORS_ONLN);
@@ -32,7 +33,8 @@ void tutti_cores_own(tutti_core_set *out)
     if (read_mask(out)) guess(out);
 }
 
-/* Runs in a thread of its own: its affinity mask is widened to all cores. No other thread's mask changes. */
+/* Widens the affinity mask to all cores and reads it. It runs in a thread of its own, so that no other thread's mask
+ * changes. */
 static void *ask_for_all(void *arg)
 {
     tutti_core_set *out = arg, all;

@@ -5,7 +5,7 @@
  *   host     cores that this host allows its processes: online and in the cpuset of the control group, whatever the
  *            mask is
  *   quota    cores' worth of time that the control groups may use (cpu.max, cpu.cfs_quota_us)
- * Ranks of one group share the union of their own cores (tutti_group_ncores). Threads: shared. */
+ * Ranks of one group share the union of their own cores (tutti_group_ncores). Threads: any. */
 #ifndef TUTTI_BASE_CORES_H
 #define TUTTI_BASE_CORES_H
 
@@ -26,18 +26,20 @@ int tutti_cores_count(const tutti_core_set *set);
 void tutti_cores_add(tutti_core_set *set, const tutti_core_set *more);
 bool tutti_cores_has(const tutti_core_set *set, int core);
 void tutti_cores_put(tutti_core_set *set, int core);
-/* Write and read a list like "0-3,8". False: the text is no such list, and *out is unchanged. */
+/* tutti_cores_print writes a set as a list like "0-3,8". The next function reads such a list. It returns false, and
+ * leaves *out unchanged, if the text is no such list. */
 void tutti_cores_print(const tutti_core_set *set, tutti_strbuf *out);
 bool tutti_cores_parse(const char *text, tutti_core_set *out);
 
-/* The tightest quota among the control groups around this process; cores 0 = no quota. */
+/* The tightest quota among the control groups around this process. cores: processor time in cores; 0 = no quota. */
 typedef struct {
     double cores;
-    uint64_t group; /* identifies a control group of this machine */
+    uint64_t group; /* number that identifies the control group with this quota on this machine */
 } tutti_core_quota;
 tutti_core_quota tutti_cores_quota(void);
-tutti_core_quota tutti_cores_quota_under(const char *root); /* for tests: /proc and /sys lie in `root` */
-/* Returns n, limited by the quota; at least 1. */
+/* for tests: the folder `root` has the files of /proc and /sys */
+tutti_core_quota tutti_cores_quota_under(const char *root);
+/* Returns the smaller of n and the quota, at least 1. */
 int tutti_cores_within(int n, double quota);
 
 /* Return the number of cores that this process can use: tutti_cores_usable counts its own cores,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file_pass.c: sends and receives messages that may carry a file descriptor. */
+/* file_pass.c: sends and receives messages over a local socket; a message may carry a file descriptor. */
 #include "file_pass.h"
 
 #include <errno.h>

@@ -9,8 +9,8 @@
 
 typedef struct {
     struct sigaction of[NSIG];
-    int known[NSIG]; /* per signal: true if sigaction could read the handler, which it cannot for signals that the C
-                      * library reserves */
+    /* for each signal: true if sigaction could read the handler; it cannot for signals that the C library reserves */
+    int known[NSIG];
 } handlers;
 
 static void read_handlers(handlers *h)
@@ -47,7 +47,7 @@ tutti_status tutti_library_load(const tutti_library *l, void *pointers, tutti_fa
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     restore_handlers(&before);
     if (!library) {
-        const char *why = dlerror(); /* dlerror's text names the file, or a library that the file needs */
+        const char *why = dlerror(); /* the text names the file that is missing: this one, or a library that it needs */
         return tutti_fail(err, TUTTI_ERR_FAILED, "%s: install %s, or set %s to where %s is", why ? why : file,
                           l->package, l->variable, l->file);
     }

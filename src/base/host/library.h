@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* library.h: loads shared libraries at run time, so that a host without them can run everything else.
  *
- * Build against the headers, list the functions once, and make table and names from the list:
+ * To use a library: include its headers, list the functions once, and make a struct of pointers and an array of names
+ * from the list:
  *
  *   #define LZ_FUNCTIONS(_) _(lz_open) _(lz_close)
  *   typedef struct { LZ_FUNCTIONS(TUTTI_LIBRARY_POINTER) } lz;
@@ -15,19 +16,20 @@
 
 #include "tutti/failure.h"
 
-#define TUTTI_LIBRARY_POINTER(name) __typeof__(&(name)) name; /* a pointer of the type that the header declares */
+/* declares a pointer to the function, of the type that the header declares */
+#define TUTTI_LIBRARY_POINTER(name) __typeof__(&(name)) name;
 #define TUTTI_LIBRARY_NAME(name)    #name,
 
 typedef struct {
-    const char *file;     /* "libz.so.1" */
+    const char *file;     /* the library's file, such as "libz.so.1" */
     const char *variable; /* environment variable that may name another file to load */
     const char *package;  /* package that contains it, for messages: "libz1" */
     const char *const *names;
-    size_t n; /* number of names */
+    size_t n; /* number of function names */
 } tutti_library;
 
-/* Loads the library and fills n pointers. It stays loaded until the process ends. Signal handlers that the library
- * installs while it is loaded are undone. TUTTI_ERR_FAILED: the message says what to install. */
+/* Loads the library and fills in n pointers. The library stays loaded until the process ends. If it installs signal
+ * handlers while it is loaded, they are undone. TUTTI_ERR_FAILED: the message says what to install. */
 tutti_status tutti_library_load(const tutti_library *l, void *pointers, tutti_failure *err);
 
 #endif

@@ -12,7 +12,7 @@
 
 static const int64_t NEVER_REFUSED = 16 << 20;
 
-/* Returns the number behind a key at the beginning of a line; -1: there is no such line. */
+/* Returns the number that follows the key in the line that begins with it; -1: the file has no such line. */
 static int64_t number_of(const char *path, const char *key)
 {
     char line[256];

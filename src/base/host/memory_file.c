@@ -25,9 +25,9 @@ bool tutti_memory_file_populate(int fd, void *base, size_t offset, size_t bytes)
 {
     if (madvise((char *)base + offset, bytes, MADV_POPULATE_WRITE) == 0) return true;
     if (errno != EINVAL && errno != ENOSYS && errno != EPERM) return false;
-    /* kernels before 5.14 do not know MADV_POPULATE_WRITE */
+    /* for kernels before 5.14, which do not know MADV_POPULATE_WRITE */
     if (fallocate(fd, 0, (off_t)offset, (off_t)bytes) == 0) return true;
-    /* neither way exists here: pages are allocated when they are touched */
+    /* this system has neither way: pages are then allocated when they are touched */
     return errno == EOPNOTSUPP || errno == ENOSYS || errno == EPERM;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pages.c: allocates large pieces of memory in huge pages. Maps anonymous memory aligned to huge pages and asks Linux
  * for huge pages (madvise): if they are forbidden, pages are small and nothing else changes. Memory smaller than one
- * huge page uses small pages: an exchange's own region holds a few signal words, and there are hundreds of such
- * regions. */
+ * huge page uses small pages. For example, each exchange has a region of its own with a few signal words, and there are
+ * hundreds of such regions. */
 #include "pages.h"
 
 #include <stdint.h>
@@ -17,7 +17,7 @@ static size_t round_up(size_t nbytes, size_t to)
     return (nbytes + to - 1) / to * to;
 }
 
-/* Returns the bytes that are mapped for `nbytes`. */
+/* Returns how many bytes are mapped if `nbytes` are wanted. */
 static size_t mapping_of(size_t nbytes)
 {
     return nbytes < HUGE_PAGE ? round_up(nbytes ? nbytes : 1, SMALL_PAGE) : round_up(nbytes, HUGE_PAGE);
@@ -29,7 +29,8 @@ static char *map(size_t nbytes)
     return base == MAP_FAILED ? NULL : base;
 }
 
-/* Maps one huge page more than needed, and gives back at once the parts before and behind the boundaries. */
+/* Maps one huge page more than needed. Then it unmaps what lies before the first boundary of a huge page and what is
+ * left behind. */
 static char *map_huge(size_t wanted)
 {
     char *base = map(wanted + HUGE_PAGE);
@@ -53,8 +54,8 @@ void tutti_pages_give_back(void *pages, size_t nbytes)
     if (pages) munmap(pages, mapping_of(nbytes));
 }
 
-/* True if huge pages are not forbidden. The file has "always [madvise] never": the active value is in brackets. No
- * file: a kernel without huge pages. */
+/* True if huge pages are not forbidden. The system's file has "always [madvise] never", with the active value in
+ * brackets. If there is no such file, the kernel has no huge pages. */
 bool tutti_pages_are_huge(void)
 {
     char text[64] = "";

@@ -9,7 +9,8 @@
 
 enum { PATH = 256, LINE = 512, CACHES = 8 };
 
-/* The keys that name a processor, on x86-64 and on ARM; family, model and stepping go together. */
+/* The keys of /proc/cpuinfo that name a processor, on x86-64 and on ARM. Family, model and stepping are written as one
+ * word. */
 static const struct {
     const char *key, *before;
 } parts[] = {
@@ -19,7 +20,7 @@ static const struct {
 };
 enum { NPARTS = sizeof parts / sizeof parts[0] };
 
-/* Splits a line "key: value"; the value has no blanks around it. False: the line has another form. */
+/* Splits a line "key: value" and removes blanks around the value. Returns false if the line has another form. */
 static bool split_line(char *line, char **value)
 {
     char *colon = strchr(line, ':'), *end;
@@ -32,7 +33,7 @@ static bool split_line(char *line, char **value)
     return true;
 }
 
-/* Appends text: several blanks become one, characters other than ASCII text are left out. */
+/* Appends `before` and text to the name. Several blanks become one; all but printable ASCII characters are left out. */
 static void add(char *name, const char *before, const char *text)
 {
     size_t n = strlen(name);
@@ -63,7 +64,7 @@ static void read_name(const char *root, char *name)
     if (!name[0]) snprintf(name, TUTTI_PROCESSOR_NAME, "unknown");
 }
 
-/* Reads a file of one short line; false: it cannot be read. */
+/* Reads a short line from a file of cache `index` in sysfs. Returns false if it cannot be read. */
 static bool read_word(const char *root, int index, const char *what, char out[32])
 {
     char path[PATH];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* processor.h: the name and caches of this processor, so that figures measured on one processor are not used on
- * another. Threads: owner. */
+ * another. Threads: one at a time. */
 #ifndef TUTTI_BASE_PROCESSOR_H
 #define TUTTI_BASE_PROCESSOR_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* program.h: runs helper programs, such as a solver: one process for each question, files in, files out. Threads:
- * shared. */
+/* program.h: runs helper programs, such as a solver. Each call starts one process, which reads and writes files.
+ * Threads: any. */
 #ifndef TUTTI_BASE_PROGRAM_H
 #define TUTTI_BASE_PROGRAM_H
 
@@ -10,8 +10,9 @@
 
 /* True if the program (a path, or a name on $PATH) exists and may be run. */
 bool tutti_program_exists(const char *name);
-/* Runs argv[0] with argv (ends in NULL) in `folder` (NULL = the current one), without output, and waits.
- * TUTTI_ERR_FAILED: not found, ended with another code than 0, or killed after limit_s (0 < limit_s <= 86400). */
+/* Runs argv[0] with the arguments argv (the last entry is NULL) in `folder` (NULL = the current one) and waits for its
+ * end. Its output is discarded. TUTTI_ERR_FAILED: the program was not found, ended with another code than 0, or was
+ * killed after limit_s seconds (0 < limit_s <= 86400). */
 tutti_status tutti_program_run(const char *const *argv, const char *folder, double limit_s, tutti_failure *err);
 /* Makes a new empty folder under $TMPDIR or /tmp. The caller frees the path; tutti_file_remove_tree removes the
  * folder. */

@@ -10,6 +10,6 @@
 uint64_t tutti_unique_number(void)
 {
     uint64_t number = (uint64_t)tutti_clock_ns() ^ (uint64_t)getpid() << 40;
-    (void)!getrandom(&number, sizeof number, 0); /* if it fails, time and process number still differ */
+    (void)!getrandom(&number, sizeof number, 0); /* if this fails, `number` still has the time and the process number */
     return number;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unique.h: a number that no other process draws. It tells runs and processes of several hosts apart. Threads:
- * shared. */
+/* unique.h: a number that no other process draws. It tells runs and processes of several hosts apart. Threads: any. */
 #ifndef TUTTI_BASE_UNIQUE_H
 #define TUTTI_BASE_UNIQUE_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json.h: writes JSON lines and reads JSON documents. Strings are escaped, bytes that are no UTF-8 too
- * (tutti_strbuf_add_utf8); numbers that JSON cannot hold (NaN, infinities) are written as null. Threads: owner. */
+/* json.h: writes JSON lines and reads JSON documents. Strings are escaped, also bytes that are not UTF-8
+ * (tutti_strbuf_add_utf8). Numbers that JSON cannot hold (NaN, infinities) are written as null. Threads: one at a
+ * time. */
 #ifndef TUTTI_BASE_JSON_H
 #define TUTTI_BASE_JSON_H
 
@@ -9,7 +10,8 @@
 
 #include "strbuf.h"
 
-/* A writer appends to a strbuf and writes the commas. key: NULL inside arrays. */
+/* A writer of JSON text. It appends to a strbuf and writes commas where they are needed. In its functions, key is NULL
+ * inside arrays. */
 typedef struct {
     tutti_strbuf *out;
     bool need_comma;
@@ -24,9 +26,9 @@ void tutti_json_real(tutti_json *j, const char *key, double value);
 void tutti_json_bool(tutti_json *j, const char *key, bool value);
 
 struct cJSON;
-/* Parses one document with nothing but white space around it. Returns NULL if it is not valid, or contains a NUL, as a
- * byte or as \u0000: cJSON's strings end at a NUL, so a name would be cut. text: has nbytes bytes, without a NUL at the
- * end. The caller frees the result with cJSON_Delete. */
+/* Parses one document, with only white space around it. text: has nbytes bytes, without a '\0' at the end. Returns NULL
+ * if the text is not valid, or if it contains a NUL, as a byte or as \u0000: cJSON's strings end at a NUL, so a name
+ * would be cut. The caller frees the result with cJSON_Delete. */
 struct cJSON *tutti_json_parse(const char *text, size_t nbytes);
 
 #endif

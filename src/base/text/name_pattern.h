@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* name_pattern.h: patterns with stars for names with dots, such as those of tensors. "fc" matches fc itself and
  * everything below it (fc.weight), "fc*" also fc1.weight: a star stands for any characters, dots included, a question
- * mark for one. Threads: shared (pure). */
+ * mark for one. Threads: any (pure functions). */
 #ifndef TUTTI_NAME_PATTERN_H
 #define TUTTI_NAME_PATTERN_H
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* option_texts.c: reads and prints fields of texts: quoting, lists of texts, and pairs.
+/* option_texts.c: reads and prints the values of fields that are texts, lists of texts, or pairs of texts, with their
+ * quotes.
  *
- * On a command line lists and pairs are written without quotes, as `a,b` and `a=b,c=d`, even if a text has a star.
- * YAML's own forms, `[a, "b"]` and `{a: b}`, are accepted there too. */
+ * On a command line, lists and pairs are written without quotes, as `a,b` and `a=b,c=d`. A text may then begin with a
+ * star, which YAML would not allow. YAML's own forms, `[a, "b"]` and `{a: b}`, are accepted there too. */
 #include <string.h>
 
 #include "options_impl.h"
 
-/* Returns the code point of the UTF-8 sequence at c if YAML folds or refuses it in quotes unless it is escaped (C1
- * controls, the Unicode line ends, byte order marks), else 0; *nbytes: its length. */
+/* Returns the code point of the UTF-8 sequence at c if it must be escaped in YAML's quotes, because YAML would change
+ * or refuse it (C1 controls, the Unicode line ends, byte order marks); else 0. *nbytes: length of the sequence. */
 static unsigned needs_escape(const unsigned char *c, int *nbytes)
 {
     unsigned two = (c[0] & 0x1fu) << 6 | (c[1] & 0x3fu);

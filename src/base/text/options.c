@@ -20,7 +20,7 @@ static const tutti_field *find(const tutti_field_table *table, const char *key)
     return NULL;
 }
 
-/* True if `key` is the front part of a nested key ("optimiser" for "optimiser.lr"). */
+/* True if `key` is a group: the front part of a nested key, as "optimiser" is for "optimiser.lr". */
 static bool is_group(const tutti_field_table *table, const char *key)
 {
     size_t n = strlen(key);
@@ -47,8 +47,8 @@ static bool is_same_letter(char a, char b)
     return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
-/* Returns the number of letters that are left out, added, changed, or swapped with the next one; case does not
- * count. */
+/* Returns the edit distance of two words: the number of letters that are left out, added, changed, or swapped with the
+ * next one. Upper and lower case count as equal. */
 static int edit_distance(const char *a, const char *b)
 {
     int rows[3][MAX_KEY + 1], *last = rows[0], *row = rows[1], *spare = rows[2];
@@ -72,7 +72,7 @@ static int edit_distance(const char *a, const char *b)
     return last[n];
 }
 
-/* Returns the most changes between two words that are near: a third of the longer word's letters, at least 1, at most
+/* Returns up to which edit distance two words count as near: a third of the longer word's letters, at least 1, at most
  * 3. For four letters it is 1, so that onnx is not taken for fcn5. */
 static int most_changes(const char *word, const char *known)
 {
@@ -80,8 +80,8 @@ static int most_changes(const char *word, const char *known)
     return third < 1 ? 1 : third < FAR ? (int)third : FAR - 1;
 }
 
-/* Returns the changes between two words, FAR if they are not near. The result is 1 if the known word begins with `word`
- * and `word` has at least three letters: "resnet" is not near lenet. */
+/* Returns the edit distance of two words, or FAR if they are not near. It returns 1 if the known word begins with
+ * `word` and `word` has at least three letters, so that "res" is near resnet. */
 static int distance_of(const char *word, const char *known)
 {
     const size_t n = strlen(word);
@@ -104,7 +104,8 @@ const char *tutti_options_nearest(const char *word, const char *const *known, in
     return nearest;
 }
 
-/* Returns the nearest key; a word without its group ("lr") is also compared with the last part of nested keys. */
+/* Returns the key that is nearest to a wrong key. A key without its group ("lr") is also compared with the last parts
+ * of nested keys. */
 static const char *nearest_key(const tutti_field_table *table, const char *key)
 {
     const char *known[MAX_FIELDS], *last[MAX_FIELDS];
@@ -257,7 +258,8 @@ bool tutti_options_is_initial(const tutti_field *field, const void *target)
     return is;
 }
 
-/* Prints the groups of `key` that were not printed for `previous`, and returns the indentation of key's last part. */
+/* Prints lines for those groups of `key` that `previous`, the key printed before, does not have. Returns the
+ * indentation of key's last part. */
 static int print_groups(const char *previous, const char *key, tutti_strbuf *out)
 {
     int depth = 0;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* options.h: one table of fields defines YAML, --set, --help and the printed form of a struct.
  *
- * A field names its key ("optimiser.lr"; dots are YAML nesting), how its text is read, its default, its help and its
- * place in the struct. Strings are const char *, owned by the arena given at parse time. Unknown keys are refused with
- * the nearest known key (Levenshtein distance <= 3); wrong types and ranges are refused with file and line. If a group
- * has a key `name` or `from`, a single value for the group means that key ("method: x" is "method.name: x", "init: x"
- * is "init.from: x"). Threads: tables are frozen; parsing is owner. */
+ * A row of the table, a field, names its key ("optimiser.lr"; dots are nesting in YAML), how its text is read, its
+ * default, its help and its place in the struct. Strings are const char *, owned by the arena that is given at parsing.
+ * If a key is unknown, the message names the nearest known key (tutti_options_nearest). If a type or a range is wrong,
+ * it names file and line. If a group has a key `name` or `from`, a single value for the group means that key ("method:
+ * x" is "method.name: x", "init: x" is "init.from: x"). Threads: any may read a table; one at a time parses into a
+ * target. */
 #ifndef TUTTI_BASE_OPTIONS_H
 #define TUTTI_BASE_OPTIONS_H
 
@@ -45,10 +46,11 @@ typedef struct {
 typedef struct {
     const char *key; /* key with dots: "optimiser.lr" */
     tutti_field_kind kind;
-    size_t offset;       /* offset of the field in the struct */
-    const char *initial; /* default as text; NULL = required; "" for TEXT = absent (stored as NULL) */
+    size_t offset; /* offset of the field in the struct */
+    /* default as text; NULL = the user must give a value; "" for a TEXT field = no value (stored as NULL) */
+    const char *initial;
     const char *choices; /* "none|step|poly" for CHOICE and EITHER, else NULL */
-    double lo, hi;       /* smallest and largest allowed number; lo > hi = no limit */
+    double lo, hi;       /* smallest and largest number that is allowed; lo > hi = no limits */
     const char *help;    /* one line: meaning and unit */
 } tutti_field;
 
@@ -63,11 +65,11 @@ typedef struct {
     tutti_arena *arena;
     void *target;
 } tutti_options_into;
-/* Fills the target with defaults, then from the map `root` (of file `name`); required fields must be given. overrides:
- * "key=value" texts from --set, applied last (their failures say "--set key=value"). */
+/* Fills the target with defaults, then with the values of the YAML map `root` of file `name`. Required fields must be
+ * given. overrides: texts "key=value" from --set, applied last; their failures say "--set key=value". */
 tutti_status tutti_options_read(const tutti_options_into *into, const char *name, const tutti_yaml_node *root,
                                 const char *const *overrides, int noverrides, tutti_failure *err);
-/* Sets one field from text. where: begins the error message. */
+/* Sets one field from text. where: text at the beginning of an error message. */
 tutti_status tutti_options_set(const tutti_options_into *into, const char *where, const char *key, const char *value,
                                tutti_failure *err);
 /* Returns true if the field has its default. */

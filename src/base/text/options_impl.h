@@ -5,7 +5,7 @@
 
 #include "options.h"
 
-/* Sets the field of `target` from text. The error message has no place: the caller adds it. */
+/* Sets the field of `target` from text. An error message does not say in which file and line: the caller adds that. */
 tutti_status tutti_option_read_value(const tutti_field *field, const char *text, tutti_arena *arena, void *target,
                                      tutti_failure *err);
 /* True if a field takes a YAML node of this kind: TUTTI_FIELD_REALS and TUTTI_FIELD_TEXTS take a list,

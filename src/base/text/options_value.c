@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options_value.c: reads and prints one field's value. Numbers are read as in the C locale, whatever the locale is: a
- * comma is never a decimal point. Nothing may follow a number. */
+/* options_value.c: reads and prints one field's value. Numbers are read as in the C locale, so a comma is never a
+ * decimal point. Nothing may follow a number. */
 #include <errno.h>
 #include <locale.h>
 #include <math.h>

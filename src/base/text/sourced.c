@@ -20,7 +20,7 @@ static char *skip(char *text)
     return text + strspn(text, blanks);
 }
 
-/* Cuts off the word at *at and moves *at behind it. */
+/* Returns the word at *at, ends it with '\0', and moves *at behind it. */
 static char *take_word(char **at)
 {
     char *word = skip(*at), *end = word + strcspn(word, blanks);
@@ -115,7 +115,7 @@ const tutti_sourced_line *tutti_sourced_get(const tutti_sourced *s, const char *
     return NULL;
 }
 
-/* Returns the factor of a prefix before a unit; 0: the letter is no prefix. */
+/* Returns the factor that a prefix of a unit stands for, such as 1000 for k; 0: the letter is no prefix. */
 static double factor_of(char letter)
 {
     static const struct {

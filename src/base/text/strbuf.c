@@ -70,8 +70,8 @@ static size_t length_of_character(const unsigned char *c)
 {
     if (c[0] < 0x80) return 1;
     const size_t n = c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : c[0] < 0xf5 ? 4 : 0;
-    for (size_t i = 1; i < n; i++)
-        if ((c[i] & 0xc0) != 0x80) return 0; /* at the end of the text '\0' is no continuation byte either */
+    for (size_t i = 1; i < n; i++) /* this also stops at the end of the text, because '\0' is no continuation byte */
+        if ((c[i] & 0xc0) != 0x80) return 0;
     if ((c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f)) return 0;
     if ((c[0] == 0xf0 && c[1] < 0x90) || (c[0] == 0xf4 && c[1] > 0x8f)) return 0;
     return n;

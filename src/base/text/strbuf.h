@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* strbuf.h: text that grows. `text` is never NULL after the first append and always ends in '\0'.
- * Threads: owner. */
+/* strbuf.h: text that grows. `text` is never NULL after the first append and always ends in '\0'. Threads: one at a
+ * time. */
 #ifndef TUTTI_BASE_STRBUF_H
 #define TUTTI_BASE_STRBUF_H
 
@@ -10,7 +10,7 @@
 typedef struct tutti_strbuf {
     char *text;
     size_t length, capacity;
-} tutti_strbuf; /* zero-initialise */
+} tutti_strbuf; /* begin with all bytes zero */
 
 void tutti_strbuf_add(tutti_strbuf *sb, const char *bytes, size_t n);
 void tutti_strbuf_puts(tutti_strbuf *sb, const char *text);
@@ -22,7 +22,7 @@ void tutti_strbuf_add_real(tutti_strbuf *sb, double value);
  * File names may have any bytes, but text that others read must be UTF-8. */
 void tutti_strbuf_add_utf8(tutti_strbuf *sb, const char *text,
                            void (*put)(tutti_strbuf *sb, const char *bytes, size_t n));
-/* Gives the text to the caller (free()), never NULL, and empties sb. */
+/* Returns the text, never NULL, which the caller frees by free(), and empties sb. */
 char *tutti_strbuf_detach(tutti_strbuf *sb);
 void tutti_strbuf_release(tutti_strbuf *sb);
 

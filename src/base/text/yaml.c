@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* yaml.c: parses YAML: the events of libyaml become a tree. Job and model files need no aliases, anchors, tags or
- * several documents. These are refused, so that a file means what it seems to mean. Limits bound the memory that a
- * hostile file can take. */
+ * several documents. These are refused, because they can make a file mean something else than it seems to. Limits on
+ * depth and nodes bound the memory that a hostile file can take. */
 #include "yaml.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ typedef struct {
     tutti_failure *err;
     tutti_yaml_node *open[MAX_DEPTH], *last[MAX_DEPTH]; /* open: the containers that are not closed yet; last: the
                                                          * newest child of each */
-    const char *key[MAX_DEPTH];                         /* for each open map: the key that waits for its value */
+    const char *key[MAX_DEPTH]; /* for each open map: the key that was read and whose value comes next */
     int depth, nnodes;
     bool stream_done, seen_document;
 } reader;

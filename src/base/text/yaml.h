@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* yaml.h: a YAML file as a read-only tree that remembers lines, so that errors can name them.
  *
- * Built on libyaml. Aliases, anchors, tags and several documents are refused; duplicate keys are refused; depth is
- * at most 32, nodes at most 100,000. Scalars are kept as text; the readers of base/text/options.h give them types.
- * Threads: frozen after parse. */
+ * Built on libyaml. Aliases, anchors, tags and several documents are refused; duplicate keys are refused; depth is at
+ * most 32, nodes at most 100,000. Scalars are kept as text; the readers of base/text/options.h give them types.
+ * Threads: any may read what was parsed. */
 #ifndef TUTTI_BASE_YAML_H
 #define TUTTI_BASE_YAML_H
 
@@ -16,12 +16,12 @@ typedef enum { TUTTI_YAML_SCALAR, TUTTI_YAML_LIST, TUTTI_YAML_MAP } tutti_yaml_k
 
 typedef struct tutti_yaml_node {
     tutti_yaml_kind kind;
-    int line;                      /* line in the file, from 1 */
+    int line;                      /* number of the line in the file, from 1 */
     const char *key;               /* in a map: this child's key, else NULL */
     const char *scalar;            /* TUTTI_YAML_SCALAR: the text, else NULL */
     bool quoted;                   /* true if the scalar was written in quotes */
-    struct tutti_yaml_node *child; /* first item or entry */
-    struct tutti_yaml_node *next;  /* next sibling */
+    struct tutti_yaml_node *child; /* first item of a list, or first entry of a map */
+    struct tutti_yaml_node *next;  /* next item or entry of the same list or map */
     int nchildren;
 } tutti_yaml_node;
 
