@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dataset_block.c: writes a set into memory that ranks share, and opens it there. A set of bytes or floats becomes one
- * block without addresses: header, samples, labels. The same program writes and reads it. */
+ * block without addresses: header, samples, labels. Only processes of one program write and read it, so it has no
+ * version. */
 #include <string.h>
 
 #include "dataset_impl.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dataset_impl.h: the row of the table of data sets: functions that a set fills in, private to src/data.
  *
- * A set holds bytes (count samples of C*H*W unsigned bytes and one label each; MNIST: 47 MB), or it holds floats, or it
- * has `read`. Loading a batch turns bytes into floats through a table of 256 entries for each channel, so that a byte
- * gives the same float everywhere. */
+ * There are three kinds of sets. A set holds bytes (count samples of C*H*W unsigned bytes and one label each; MNIST: 47
+ * MB), or it holds floats, or its row has `read`, which reads a sample when it is needed. Loading a batch turns bytes
+ * into floats through a table of 256 entries for each channel, so that a byte gives the same float everywhere. */
 #ifndef TUTTI_DATASET_IMPL_H
 #define TUTTI_DATASET_IMPL_H
 
@@ -23,11 +23,11 @@ struct tutti_dataset {
     bool crop, flip; /* crop: samples of this split are cropped at random; flip: mirrored at random */
     double mean[TUTTI_MAX_CHANNELS], std[TUTTI_MAX_CHANNELS];
     bool skip_bad;
-    int64_t nstored;                  /* samples in memory; in a set of bytes, sample i is stored sample i % nstored */
-    void *own;                        /* private data of the set, which its `open` stores for its `read` */
+    int64_t nstored; /* number of samples in memory; in a set of bytes, sample i is the stored sample i % nstored */
+    void *own;       /* private data of the set, which its `open` stores for its `read` */
     char notes[TUTTI_MAX_NOTES];      /* text of tutti_dataset_notes; may be empty */
     char largest_at[TUTTI_MAX_NOTES]; /* text of tutti_dataset_largest_label; may be empty */
-    /* bytes of one channel of a sample; this field and the next ones are for sets of bytes */
+    /* bytes of one channel of a sample. This field and the next two are for sets of bytes */
     int64_t channel_bytes;
     float (*normal)[256]; /* for each channel, the float of each byte: (byte / 255 - mean) / std */
     uint8_t *pixels;      /* bytes of the stored samples; freed with free(), unless they lie in a block; NULL for sets
@@ -41,33 +41,35 @@ struct tutti_dataset_row {
     const char *name;
     const char *help;
     double mean[3], std[3]; /* defaults for byte / 255, by channel; a single number is for all channels */
-    const char *files;      /* words for the files that the folder data.path must hold; NULL: the set reads no files */
-    bool shaped;            /* data.shape and data.classes define a sample */
-    bool reshaped;          /* data.shape may change the shape of a sample */
-    bool labelled;          /* labels are numbers in the files: data.first_label applies */
-    bool tabled;            /* the set is a table of text: data.label and data.header apply */
-    /* pictures of any size: data.size and data.on_bad_sample apply; usually trained on with crop-flip */
+    /* text that names the files which the folder data.path must have; NULL: the set reads no files */
+    const char *files;
+    bool shaped;   /* true if data.shape and data.classes define the samples */
+    bool reshaped; /* true if data.shape may change the shape of a sample */
+    bool labelled; /* true if labels are numbers in the files, so that data.first_label applies */
+    bool tabled;   /* true if the set is a table of text, so that data.label and data.header apply */
+    /* true for pictures of any size: data.size and data.on_bad_sample apply, and the usual augmentation is crop-flip */
     bool pictures;
-    /* Fills shape, count, nclasses, and for a set of bytes pixels and labels. d is zeroed before; on failure the caller
-     * destroys it. */
+    /* Fills in shape, count, nclasses, and for a set of bytes pixels and labels. d is zeroed before. After a failure
+     * the caller destroys d. */
     tutti_status (*open)(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d, tutti_failure *err);
     /* The following functions are for sets that hold no bytes; other sets have NULL. A reader's state belongs to one
      * thread. */
     void (*close)(tutti_dataset *d);
     void *(*reader_open)(const tutti_dataset *d);
     void (*reader_close)(void *reader);
-    /* Reads stored sample `stored`, changed by the random numbers of sample `index`. */
+    /* Reads stored sample number `stored`, augmented by the random numbers of sample `index`. */
     tutti_status (*read)(const tutti_dataset *d, void *reader, tutti_pass pass, int64_t index, int64_t stored,
                          float *sample, tutti_failure *err);
     int32_t (*label)(const tutti_dataset *d, int64_t stored);
-    /* Hashes stored sample `stored` as it is stored; nothing if it cannot be read. NULL: samples are compared as floats
-     * (identity.h). */
+    /* Hashes the bytes of stored sample number `stored`; hashes nothing if it cannot be read. NULL: samples are hashed
+     * as floats (identity.h). */
     void (*hash_stored)(const tutti_dataset *d, int64_t stored, tutti_hasher *h);
-    /* Reads a file that is in no set, as a test sample. NULL: a whole picture of the set's size is taken as bytes. */
+    /* Reads a picture file that belongs to no set, as a test sample. NULL: the picture must have the size of the set's
+     * samples and is taken as bytes. */
     tutti_status (*read_picture)(const tutti_dataset *d, void *reader, const char *path, float *sample,
                                  tutti_failure *err);
-    /* Names of the classes, ended by NULL, or a function that reads them from data.path; both NULL: classes have only
-     * numbers. */
+    /* class_names: names of the classes, ended by NULL. The next function reads the names from data.path instead. If
+     * both are NULL, classes have only numbers. */
     const char *const *class_names;
     tutti_status (*read_class_names)(const tutti_dataset_config *config, tutti_names *out, tutti_failure *err);
 };
@@ -80,24 +82,26 @@ tutti_status tutti_dataset_begin(const tutti_dataset_config *config, tutti_datas
 
 /* Appends words to the set's notes, after "; ". */
 void tutti_dataset_note(tutti_dataset *d, const char *words);
-/* Where labels were read from, for messages. */
+/* Tells where labels were read from, for messages. */
 typedef struct {
     const char *path;
     const void *file;
-    void (*place)(const void *file, int64_t i, tutti_strbuf *words); /* adds the place of label i, "byte 9" */
+    /* appends the place of label i in the file, such as "byte 9" */
+    void (*place)(const void *file, int64_t i, tutti_strbuf *words);
 } tutti_label_source;
 /* Counts d->labels from 0 instead of config->first_label, and sets nclasses to the largest label + 1. */
 tutti_status tutti_dataset_count_labels(const tutti_dataset_config *config, const tutti_label_source *source,
                                         tutti_dataset *d, tutti_failure *err);
 
-/* Computes how many of the `have` samples of a set are used. If the config asks for more, it fails and names `path`. */
+/* Computes how many of the `have` samples in the files are used. If the config asks for more samples, it fails and
+ * names `path`. */
 tutti_status tutti_dataset_take(const tutti_dataset_config *config, tutti_split split, const char *path, int64_t have,
                                 int64_t *count, tutti_failure *err);
 
 /* Converts stored sample `index` of a set of bytes to floats, augmented by the random numbers of this pass. */
 void tutti_bytes_read(const tutti_dataset *d, tutti_pass pass, int64_t index, float *sample);
 
-/* Sets that are generated (drawn.c): ten classes, all samples in memory. */
+/* A set that is generated (drawn.c). It has ten classes, and all samples are in memory. */
 typedef struct {
     tutti_shape shape;
     int64_t train, test; /* default numbers of samples */
@@ -112,12 +116,13 @@ tutti_status tutti_drawn_open(const tutti_drawn_set *set, const tutti_dataset_co
 enum { TUTTI_DIGIT_SIDE = 28, TUTTI_DIGIT_PIXELS = TUTTI_DIGIT_SIDE * TUTTI_DIGIT_SIDE };
 uint8_t tutti_digit_draw(uint64_t seed, tutti_split split, int64_t index, uint8_t pixels[TUTTI_DIGIT_PIXELS]);
 
-/* Pen movements of one way to write a digit: x, y pairs in 0..100, a smooth curve through all points; PEN_UP starts a
- * new stroke. */
+/* A style: the pen's movements of one way to write a digit. They are x, y pairs in 0..100, with a smooth curve through
+ * all points; PEN_UP starts a new stroke. */
 enum { TUTTI_PEN_UP = -1, TUTTI_PEN_END = -2, TUTTI_DIGIT_WEIGHTS = 16 };
 typedef struct {
     const int8_t *path;
-    uint8_t digit, weight; /* the weights of a digit's styles sum to TUTTI_DIGIT_WEIGHTS */
+    /* weight: how often the style is used; the weights of a digit's styles sum to TUTTI_DIGIT_WEIGHTS */
+    uint8_t digit, weight;
 } tutti_digit_style;
 extern const tutti_digit_style tutti_digit_styles[];
 extern const int tutti_ndigit_styles;
@@ -126,12 +131,12 @@ extern const int tutti_ndigit_styles;
 enum { TUTTI_SHAPE_SIDE = 32, TUTTI_SHAPE_BYTES = 3 * TUTTI_SHAPE_SIDE * TUTTI_SHAPE_SIDE, TUTTI_NSHAPES = 10 };
 uint8_t tutti_shape_draw(uint64_t seed, tutti_split split, int64_t index, uint8_t bytes[TUTTI_SHAPE_BYTES]);
 
-/* Outlines: x, y pairs in -100..100; NEXT ends a ring and starts another, END ends the outline. */
+/* Outlines of shapes: x, y pairs in -100..100. NEXT ends a ring and starts another one, END ends the outline. */
 enum { TUTTI_OUTLINE_NEXT = -127, TUTTI_OUTLINE_END = -128 };
 extern const char *const tutti_shape_names[TUTTI_NSHAPES + 1]; /* names of the shapes, ended by NULL */
 extern const int8_t *const tutti_shape_outlines[TUTTI_NSHAPES];
 
-/* One IDX file of unsigned bytes, plain or gzip (idx.c). */
+/* The content of one IDX file of unsigned bytes, plain or packed by gzip (idx.c). */
 typedef struct {
     int ndims;
     int64_t dim[TUTTI_MAX_DIMS];
@@ -140,7 +145,7 @@ typedef struct {
     int64_t nbytes;
 } tutti_idx;
 /* Reads a file. TUTTI_ERR_DATA, with path and offset, if it is not exactly one whole IDX file of unsigned bytes with
- * min_dims to max_dims non-empty dimensions. Never allocates more than a file of that size can hold. */
+ * min_dims to max_dims non-empty dimensions. It never allocates more memory than a file of that size can fill. */
 tutti_status tutti_idx_read(const char *path, int min_dims, int max_dims, tutti_idx *out, tutti_failure *err);
 
 #endif

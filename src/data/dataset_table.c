@@ -138,7 +138,8 @@ tutti_status tutti_dataset_take(const tutti_dataset_config *config, tutti_split 
     return TUTTI_OK;
 }
 
-/* Checks how many numbers the job gives: none (the set's default), one for all channels, or one for each channel. */
+/* Checks the number n of values that the job gives for a key. It may be 0 (the set's default), 1 (for all channels), or
+ * the number of channels. */
 static tutti_status count_check(const char *key, int n, int nchannels, tutti_failure *err)
 {
     if (n <= 1 || n == nchannels) return TUTTI_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gunzip.c: unpacks gzip files with zlib, a piece at a time. A member that ends is followed by another member or by the
- * end of the file; inflate checks each member's checksum and length. */
+/* gunzip.c: unpacks gzip files with zlib, a piece at a time. A gzip file consists of members: behind a member follows
+ * another member or the end of the file. zlib's inflate checks each member's checksum and length. */
 #include "gunzip.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ struct tutti_gunzip {
     int fd;
     bool packed;
     bool inside; /* true while the reader is inside a member of the file */
-    bool over;   /* the file has no more bytes */
+    bool over;   /* true if the file has no more bytes */
     int64_t file_bytes;
     z_stream stream; /* zlib's state; next_in, avail_in: the bytes of `piece` that are still to be read */
     uint8_t piece[PIECE];

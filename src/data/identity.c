@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* identity.c: hashes labels and samples of a data set, so that a later run can check that its data are the same. It
- * reads 64 samples, however large the set is, so that it costs next to nothing beside opening the set. A change of the
- * data that changes none of the 64, no label, no count and no name is unlikely. */
+ * reads 64 samples of a set of any size, which costs next to nothing compared with opening the set. Data are unlikely
+ * to change without a change in one of these 64 samples, in a label, in the count or in a name. */
 #include "identity.h"
 
 #include <ctype.h>
@@ -43,7 +43,7 @@ static uint64_t hash_labels(const tutti_dataset *d)
     return tutti_hasher_finish(h);
 }
 
-/* For a set that has no hash_stored: hashes the floats of the sample as a test sample. */
+/* Hashes a sample of a set that has no hash_stored: the floats that it has as a test sample, without augmentation. */
 static void hash_floats(const tutti_dataset *d, int64_t index, tutti_hasher *h)
 {
     tutti_dataset plain = *d;

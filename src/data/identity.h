@@ -3,8 +3,8 @@
  * of classes, how bytes become floats, and hashes of some samples as they are stored. Two sets with the same identity
  * may differ in samples that were not hashed.
  *
- * Text form (data.yaml of a checkpoint): YAML, `format: 1` first; in names of classes, bytes that are no letters or
- * digits are written as %XX. Threads: owner. */
+ * Text form (data.yaml of a checkpoint): YAML, with `format: 1` as the first line. In names of classes, bytes that are
+ * not letters or digits are written as %XX. Threads: one at a time. */
 #ifndef TUTTI_DATA_IDENTITY_H
 #define TUTTI_DATA_IDENTITY_H
 
@@ -14,7 +14,7 @@
 enum { TUTTI_IDENTITY_CHANNELS = 16, TUTTI_IDENTITY_LOOKS = 64 };
 
 typedef struct {
-    int64_t nsamples; /* number of samples; -1 = there was no set of this split */
+    int64_t nsamples; /* number of samples; -1 = the run had no set of this split */
     uint64_t labels;  /* hash of all labels, in the order of the set */
     /* hash of TUTTI_IDENTITY_LOOKS samples, spread over the set, as they are stored: without augmentation */
     uint64_t bytes;
@@ -29,7 +29,7 @@ typedef struct {
 } tutti_data_identity; /* zero-initialise */
 
 /* Computes the identity of sets that were opened with this config; one of the two may be NULL. A sample that cannot be
- * read hashes as empty. TUTTI_ERR_DATA: names of classes cannot be read. */
+ * read is hashed as if it had no bytes. TUTTI_ERR_DATA: the names of classes cannot be read. */
 tutti_status tutti_data_identity_of(const tutti_dataset_config *config, const tutti_dataset *train,
                                     const tutti_dataset *test, tutti_data_identity *out, tutti_failure *err);
 void tutti_data_identity_release(tutti_data_identity *d);
@@ -46,7 +46,8 @@ enum {
     TUTTI_IDENTITY_NORMAL = 8, /* mean and std */
     TUTTI_IDENTITY_ALL = 15
 };
-/* Returns in words in which of these parts the data differ now; NULL: in none. The caller frees the text. */
+/* Compares the given parts (bits TUTTI_IDENTITY_...) of two identities. Returns a text that says which parts differ;
+ * NULL if none does. The caller frees the text. */
 char *tutti_data_identity_differ(const tutti_data_identity *before, const tutti_data_identity *now, unsigned parts);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* labels.c: turns the labels of files into class numbers: they count from 0, and the largest gives the number of
- * classes. */
+/* labels.c: turns the labels of files into class numbers, which count from 0. The largest label determines the number
+ * of classes. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* loader.c: the loader: threads fill a ring of batches ahead of compute.
  *
- * Work is split into tickets: ticket t is a run of samples of batch t / nparts, so several threads fill one batch
- * together; it does not matter which thread takes which ticket. Invariants: `taken` batches were handed out, and a
- * thread gets a ticket only while its batch is below taken + NSLOTS - 1: so the slot of the batch that the caller still
- * holds is never written. A batch is handed out when all its parts are done. The lock guards next, taken, stopping and
- * the members of slots, but not the samples: these belong to the threads until ndone reaches nparts, and to the caller
- * afterwards. The samples of a batch are decided when its first ticket is taken. The threads block all signals, so that
- * only the main thread is asked for an orderly end. */
+ * Work is split into *tickets*. Ticket t is a run of samples of batch t / nparts, so several threads fill one batch
+ * together. It does not matter which thread takes which ticket. Invariants: `taken` batches were given to the caller. A
+ * thread gets a ticket only while the ticket's batch is below taken + NSLOTS - 1, so the slot of the batch that the
+ * caller still holds is never written. A batch is given to the caller when all its parts are done. The lock guards
+ * next, taken, stopping and the members of slots, but not the samples: these belong to the threads until ndone reaches
+ * nparts, and to the caller afterwards. Which samples a batch has is decided when its first ticket is taken. The
+ * threads block all signals, so that only the main thread handles a request to end. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 
 enum {
     NSLOTS = TUTTI_LOADER_AHEAD + 1,
-    ALIGNMENT = 4096 /* a page, because a device may pin the samples */,
+    ALIGNMENT = 4096 /* bytes of a page: samples begin at a page, because a device may pin them */,
     PARTS_A_THREAD = 4
 };
 
@@ -27,10 +27,10 @@ typedef struct {
     tutti_batch batch;
     float *samples;
     int32_t *labels;
-    int64_t ndone;       /* parts of the batch that are done */
+    int64_t ndone;       /* number of parts of the batch that are done */
     int64_t step, first; /* the batch's step, and the place of its first sample, as in tutti_batch */
     int64_t began_ns, filled_ns;
-    int64_t failed_at;     /* index of the first sample in the batch whose failure ends the run; n = none */
+    int64_t failed_at; /* index in the batch of the first sample that cannot be read and so ends the run; n = none */
     tutti_failure failure; /* why sample `failed_at` could not be read */
     int64_t nreplaced, replaced_at;
     tutti_failure why; /* why sample `replaced_at`, the first replaced sample, could not be read */
@@ -45,8 +45,8 @@ struct tutti_loader {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int64_t next;  /* number of the next ticket to hand out */
-    int64_t end;   /* number of batches; INT64_MAX while it is not known */
-    int64_t taken; /* batches taken since first_step */
+    int64_t end;   /* number of batches in all; INT64_MAX while it is not known */
+    int64_t taken; /* number of batches that the caller has taken since first_step */
     bool stopping;
 };
 
@@ -93,7 +93,8 @@ static void batch_begin(tutti_loader *l, int64_t number)
     pthread_cond_broadcast(&l->changed);
 }
 
-/* Takes the next ticket once its slot is free; false when there is nothing left to do. The lock is held. */
+/* Waits until the slot of the next ticket is free, and takes the ticket. Returns false when no work is left. The caller
+ * holds the lock. */
 static bool ticket_take(tutti_loader *l, int64_t *ticket)
 {
     while (!l->stopping && l->next / l->nparts < l->end && l->next / l->nparts >= l->taken + NSLOTS - 1)
@@ -218,7 +219,7 @@ tutti_status tutti_loader_create(const tutti_loader_config *config, tutti_loader
     return st;
 }
 
-/* Hands out the next batch. The slot of the batch that the caller held until now becomes free. */
+/* Gives the next batch to the caller. The slot of the batch that the caller held until now becomes free. */
 tutti_status tutti_loader_next(tutti_loader *l, const tutti_batch **out, tutti_failure *err)
 {
     *out = NULL;
@@ -230,7 +231,7 @@ tutti_status tutti_loader_next(tutti_loader *l, const tutti_batch **out, tutti_f
         pthread_mutex_unlock(&l->lock);
         return TUTTI_OK;
     }
-    s->ndone = 0; /* no thread writes this slot before the next call */
+    s->ndone = 0; /* safe, because no thread writes this slot before the caller's next call */
     l->taken++;
     pthread_cond_broadcast(&l->changed);
     pthread_mutex_unlock(&l->lock);

@@ -6,9 +6,11 @@
 #include "../base/rng.h"
 #include "dataset.h"
 
-enum { NROUNDS = 8 }; /* rounds of the network: small sets need 8 to mix well; 4 would be enough for 60,000 samples */
+/* number of rounds of the network: small sets need 8 to mix well; 4 would be enough for 60,000 samples */
+enum { NROUNDS = 8 };
 
-/* Mixes bits by splitmix64's finaliser: each bit of the result depends on all bits of v. */
+/* Mixes the bits of v by the last steps of the generator splitmix64. Each bit of the result depends on all bits of
+ * v. */
 static uint64_t mixed(uint64_t v)
 {
     v = (v ^ (v >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -16,8 +18,8 @@ static uint64_t mixed(uint64_t v)
     return v ^ (v >> 31);
 }
 
-/* Permutes v, a number of `bits` bits. Its halves have bits / 2 and bits - bits / 2 bits, and rounds change them in
- * turn, so an odd number of bits works, too. */
+/* Permutes v, a number of `bits` bits. Its halves have bits / 2 and bits - bits / 2 bits. Rounds change the two halves
+ * in turn, so an odd number of bits works, too. */
 static uint64_t permuted(uint64_t v, int bits, const uint64_t key[NROUNDS])
 {
     int low = bits / 2;

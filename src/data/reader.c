@@ -30,8 +30,8 @@ void tutti_reader_destroy(tutti_reader *r)
     free(r);
 }
 
-/* Returns the stored sample for sample `index` of the `count` that are used. They are spread over the `nstored` stored
- * samples, so that no class is left out. */
+/* Returns the number of the stored sample that is sample `index` of the `count` samples in use. The used samples are
+ * spread over the `nstored` stored ones, so that no class is left out. */
 static int64_t stored_at(const tutti_dataset *d, int64_t index)
 {
     return index * d->nstored / d->count;

@@ -46,7 +46,7 @@ bool tutti_image_is_known(const uint8_t *bytes, size_t nbytes)
     return is_png(bytes, nbytes) || (nbytes >= sizeof jpeg_head && !memcmp(bytes, jpeg_head, sizeof jpeg_head));
 }
 
-/* Names another format that the file's beginning shows: "a WebP picture: convert it". */
+/* Recognises some other formats by the file's beginning and says what to do: "a WebP picture: convert it". */
 static const char *say_format(const uint8_t *bytes, size_t nbytes)
 {
     static const struct {

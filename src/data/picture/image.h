@@ -2,10 +2,10 @@
 /* image.h: decodes JPEG and PNG files to RGB bytes and resamples a box of them to floats.
  *
  * A picture is opened (its header is read), then decoded for a view, which says what part of it becomes how many
- * pixels. A JPEG is decoded at 1/2, 1/4 or 1/8 of its size if that still covers the view (the inverse DCT of a corner
- * of the coefficients), and only around the view's box; rows below the box are not read. A file that is not a complete
- * JPEG or PNG is TUTTI_ERR_DATA, with its name: a JPEG must reach an end-of-image marker, a PNG's checksums must be
- * right. Private to src/data. Threads: owner. */
+ * pixels. A JPEG is decoded at 1/2, 1/4 or 1/8 of its size if that still has enough pixels for the view (by an inverse
+ * DCT of some of the coefficients). It is decoded only around the view's box, and rows below the box are not read. A
+ * file that is not a complete JPEG or PNG is TUTTI_ERR_DATA, with its name: a JPEG must reach an end-of-image marker, a
+ * PNG's checksums must be right. Private to src/data. Threads: one at a time. */
 #ifndef TUTTI_DATA_IMAGE_H
 #define TUTTI_DATA_IMAGE_H
 
@@ -15,9 +15,9 @@
 
 #include "tutti/failure.h"
 
-/* One axis of a view, in pixels of the file: the interval [begin, end) becomes `out` pixels; the filter may use only
- * pixels of [lo, hi). [lo, hi) is the whole picture for "resize, then crop", and the interval itself for "crop, then
- * resize". */
+/* One axis of a view, in pixels of the file. The interval [begin, end) becomes `out` pixels. The resampling filter may
+ * use only pixels of [lo, hi). [lo, hi) is the whole picture for "resize, then crop", and the interval itself for
+ * "crop, then resize". */
 typedef struct {
     double begin, end;
     int lo, hi, out;
@@ -26,9 +26,9 @@ typedef struct {
     tutti_axis x, y;
 } tutti_view;
 
-/* The decoded pixels: rows of RGB bytes, the pixels [x, x + width) x [y, y + height) of the picture at 1/scale of its
- * size, and the view in these pixels. `bytes` belongs to the image and has room for TUTTI_IMAGE_SLACK bytes after the
- * last row. */
+/* The decoded pixels: rows of RGB bytes. They are the pixels [x, x + width) x [y, y + height) of the picture at 1/scale
+ * of its size; `view` is the view in these pixels. `bytes` belongs to the image and has room for TUTTI_IMAGE_SLACK
+ * bytes after the last row. */
 enum { TUTTI_IMAGE_SLACK = 64 };
 typedef struct {
     const uint8_t *bytes;
@@ -38,19 +38,19 @@ typedef struct {
 } tutti_pixels;
 
 typedef struct tutti_image tutti_image;
-tutti_image *tutti_image_create(void); /* makes a decoder with its buffers, for one picture after another */
+tutti_image *tutti_image_create(void); /* makes a decoder with its buffers, which decodes one picture after another */
 void tutti_image_destroy(tutti_image *im);
 bool tutti_image_is_known(const uint8_t *bytes, size_t nbytes); /* true if the bytes begin like a JPEG or a PNG */
-/* Opens a picture. bytes must stay until it is decoded or another is opened. name: for messages. size: width and
- * height. */
+/* Opens a picture: reads its header. bytes must stay until the picture is decoded or another one is opened. name: for
+ * messages. size: receives width and height. */
 tutti_status tutti_image_open(tutti_image *im, const char *name, const uint8_t *bytes, size_t nbytes, int size[2],
                               tutti_failure *err);
 /* Decodes the open picture; call once after each open. *out is valid until the next open. */
 tutti_status tutti_image_decode(tutti_image *im, const tutti_view *view, tutti_pixels *out, tutti_failure *err);
 
-/* Resamples by a triangle filter, as wide as a pixel of the output or the input, whichever is larger (Pillow's
- * BILINEAR): along y, then along x. out: three planes of y.out x x.out floats, byte * scale[c] + shift[c], mirrored
- * left to right if `mirrored`. */
+/* A resampler uses a triangle filter that reaches as far as one pixel of the output or of the input, whichever is
+ * larger (Pillow's BILINEAR). It resamples along y, then along x. out: three planes of y.out x x.out floats, byte *
+ * scale[c] + shift[c], mirrored left to right if `mirrored`. */
 typedef struct tutti_resampler tutti_resampler;
 tutti_resampler *tutti_resampler_create(void); /* makes a resampler with its buffers */
 void tutti_resampler_destroy(tutti_resampler *r);

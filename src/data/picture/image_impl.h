@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* image_impl.h: declarations that the decoders of JPEG and PNG share. Both libraries report errors by longjmp. So each
- * function that calls one calls setjmp itself, keeps everything in the image, and owns nothing across the call. */
+ * function that calls a library calls setjmp itself. It keeps all its data in the image and owns no memory during the
+ * call. */
 #ifndef TUTTI_DATA_IMAGE_IMPL_H
 #define TUTTI_DATA_IMAGE_IMPL_H
 
@@ -23,7 +24,7 @@ typedef struct {
 struct tutti_image {
     const char *name;
     const uint8_t *bytes;
-    size_t nbytes, at; /* size of the file; at: how many of its bytes were read so far (PNG) */
+    size_t nbytes, at; /* nbytes: size of the file; at: number of its bytes that were read so far (PNG) */
     int width, height;
     bool is_png;
     uint8_t *rows; /* decoded pixels, grown as needed */
@@ -37,7 +38,7 @@ struct tutti_image {
     char png_words[128];
 };
 
-/* Makes room for height rows of width RGB pixels, and the slack. */
+/* Makes room in im->rows for height rows of width RGB pixels, and for TUTTI_IMAGE_SLACK bytes. */
 void tutti_image_reserve(tutti_image *im, int64_t width, int64_t height);
 
 void tutti_jpeg_init(tutti_image *im);

@@ -4,8 +4,8 @@
  * It decodes fewer coefficients (1/2, 1/4, 1/8 of the size; libjpeg-turbo has no vector code for the other eighths),
  * fewer columns (jpeg_crop_scanline) and fewer rows (jpeg_skip_scanlines; rows below the box are not even
  * entropy-decoded). Chroma is interpolated over neighbouring pixels, so MARGIN more pixels are decoded on each side:
- * the box itself has the bytes of a full decode (a test compares them). What libjpeg-turbo reports as corrupt data is
- * refused; its other warnings (stray bytes between segments, odd markers) are not. */
+ * the box itself has the bytes of a full decode (a test compares them). A file that libjpeg-turbo calls corrupt is
+ * refused; its other warnings (stray bytes between segments, odd markers) are ignored. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,8 @@
 enum {
     MARGIN = 4,
     MAX_SCANS = 200,
-    PIXELS_A_BYTE = 512 /* the most pixels for a byte of the file: the densest encoding has one bit for a block of 64 */
+    /* largest number of pixels for each byte of the file: the densest encoding has one bit for a block of 64 pixels */
+    PIXELS_A_BYTE = 512
 };
 
 static void leave(j_common_ptr c)
@@ -44,8 +45,8 @@ static void say_nothing(j_common_ptr c)
     (void)c;
 }
 
-/* Refuses files with more than MAX_SCANS scans: a progressive file may have any number of them, and each goes over all
- * blocks. */
+/* Refuses a file with more than MAX_SCANS scans. A progressive file may have any number of scans, and each goes over
+ * all blocks of pixels. */
 static void scans_limit(j_common_ptr c)
 {
     if (c->is_decompressor && ((j_decompress_ptr)c)->input_scan_number > MAX_SCANS) {
@@ -60,7 +61,7 @@ void tutti_jpeg_init(tutti_image *im)
     im->jpeg_errors.base.error_exit = leave;
     im->jpeg_errors.base.emit_message = warned;
     im->jpeg_errors.base.output_message = say_nothing;
-    if (setjmp(im->jpeg_errors.back)) return; /* no memory for a decoder: opening a file will report it */
+    if (setjmp(im->jpeg_errors.back)) return; /* there is no memory for a decoder; opening a file will report that */
     jpeg_create_decompress(&im->jpeg);
     im->jpeg_progress.progress_monitor = scans_limit;
     im->jpeg.progress = &im->jpeg_progress;
@@ -122,7 +123,7 @@ static int axis_scale(const tutti_axis *a)
     return scale;
 }
 
-/* Finds the pixels [*first, *end) that a view uses. */
+/* Finds the pixels [*first, *end) that the view uses along this axis. */
 static void axis_cover(const tutti_axis *a, int *first, int *end)
 {
     const double reach = tutti_resample_reach(a);
@@ -139,9 +140,9 @@ static int product_of(int a, int b)
     return ((t >> 8) + t) >> 8;
 }
 
-/* Converts four inks of a pixel to three colours, in place. Inks are always read as Adobe writes them, inverted: files
- * without Adobe's segment come from the same programs with the segment stripped, and Pillow and browsers read them
- * so. */
+/* Converts the four inks of each pixel of a row to three colours, in place. Inks are always read as inverted, which is
+ * how Adobe writes them. Files without Adobe's segment come from the same programs and have lost the segment; Pillow
+ * and browsers read them as inverted too. */
 static void row_from_cmyk(uint8_t *row, int width)
 {
     const uint8_t *from = row;
@@ -149,7 +150,7 @@ static void row_from_cmyk(uint8_t *row, int width)
         for (int c = 0, light = from[3]; c < 3; c++) *row++ = (uint8_t)(light - product_of(255 - from[c], light));
 }
 
-/* Reads rows [y, end) of the columns that jpeg_crop_scanline left. */
+/* Reads rows [y, end), only the columns that jpeg_crop_scanline has selected. */
 static void rows_read(tutti_image *im, int y, int end, int64_t stride)
 {
     struct jpeg_decompress_struct *j = &im->jpeg;
@@ -162,11 +163,11 @@ static void rows_read(tutti_image *im, int y, int end, int64_t stride)
     }
 }
 
-/* False for a file that was cut: it has no end-of-image marker behind the bytes that were read. */
+/* Returns false for a file that was cut off: no end-of-image marker follows the bytes that were read. */
 static bool goes_on_to_its_end(const tutti_image *im)
 {
     const uint8_t *first = im->bytes + position(im), *at = im->bytes + im->nbytes;
-    if (first > im->bytes + 2) first -= 2; /* the marker itself may have been read already */
+    if (first > im->bytes + 2) first -= 2; /* libjpeg may have read the two bytes of the marker already */
     for (at -= 2; at >= first; at--)
         if (at[0] == 0xff && at[1] == JPEG_EOI) return true;
     return im->jpeg.unread_marker == JPEG_EOI;

@@ -68,14 +68,15 @@ tutti_status tutti_png_open(tutti_image *im, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* Keeps the pixels of a palette as numbers: libpng would silently turn a number beyond the palette into black. */
+/* Makes libpng leave the pixels of a palette picture as indices. libpng itself would silently turn an index beyond the
+ * palette into black. */
 static void make_numbers(tutti_image *im)
 {
     png_set_packing(im->png);
 }
 
-/* Turns the numbers at the beginning of each row into colours, from the last to the first, so that no colour overwrites
- * a number that is still needed. */
+/* Turns the palette indices, which lie at the beginning of each row, into colours. It goes from the last to the first,
+ * so that no colour overwrites an index that is still needed. */
 static void look_up(tutti_image *im, int64_t stride)
 {
     png_colorp palette = NULL;

@@ -15,7 +15,7 @@
 enum { MAX_FILE = 1 << 28 };
 
 struct tutti_pictures {
-    tutti_dataset *set; /* the set whose samples the pictures become; it is open without samples */
+    tutti_dataset *set; /* the set as whose samples the pictures are read; it was opened without its own samples */
     void *reader;       /* reader, if the set has read_picture */
     tutti_image *image; /* decoder, if the set has no read_picture */
     uint8_t *bytes;     /* bytes of the current file */
@@ -78,7 +78,7 @@ static uint8_t grey_of(const uint8_t *rgb)
     return (uint8_t)((rgb[0] * 19595 + rgb[1] * 38470 + rgb[2] * 7471 + 0x8000) >> 16);
 }
 
-/* Normalises pixels with the same arithmetic as the set's table of bytes, so that the same bits come out. */
+/* Normalises pixels with the same arithmetic as the set's table of bytes, so that the result has the same bits. */
 static void normalise(const tutti_dataset *d, const tutti_pixels *in, float *sample)
 {
     const int64_t height = d->shape.dim[1], width = d->shape.dim[2];

@@ -2,9 +2,9 @@
 /* resample.c: resamples a box of a picture to a grid of floats: first along y, where rows of bytes are added up with
  * weights, then along x.
  *
- * The filter is a triangle over the distance in pixels of the coarser of the two grids, and its weights are divided by
- * their sum; taps outside [lo, hi) do not count. Sums stay floats to the end, where Pillow rounds twice: results differ
- * only by rounding. */
+ * The weight of an input pixel falls linearly with its distance, measured in pixels of the coarser of the two grids.
+ * Weights are divided by their sum, and pixels outside [lo, hi) do not count. Sums stay floats to the end. Pillow
+ * rounds twice to bytes, so results differ from Pillow's only by rounding. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +84,8 @@ static void weights_fill(float *weight, int first, int end, double middle, doubl
     }
 }
 
-/* Computes the taps of an axis. backwards: output pixels from right to left. */
+/* Computes the input pixels and weights of each output pixel of an axis. backwards: output pixels go from right to
+ * left. */
 static void taps_fill(axis_taps *t, const tutti_axis *a, bool backwards)
 {
     const size_t out = ((size_t)a->out + TUTTI_RESAMPLE_GROUP - 1) / TUTTI_RESAMPLE_GROUP * TUTTI_RESAMPLE_GROUP;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* resample_rows.c: the resampler's loops, for the vectors that every processor has. The usual numbers of taps have
- * loops of their own, which the compiler unrolls (CMake asks for -O3 here); wider vectors were not faster (measured
- * with AVX2 and AVX-512). */
+/* resample_rows.c: the resampler's loops, for the vectors that every processor has. The usual numbers of taps (input
+ * pixels for an output pixel) have loops of their own, which the compiler unrolls (CMake asks for -O3 here); wider
+ * vectors were not faster (measured with AVX2 and AVX-512). */
 #include "resample_rows.h"
 
 #include <string.h>
 
 enum { WIDTH = 16, GROUP = TUTTI_RESAMPLE_GROUP };
-/* RGB and the next pixel's R, or one channel of four pixels */
+/* four floats: RGB of a pixel and R of the next one, or one channel of four pixels */
 typedef float pixel __attribute__((vector_size(4 * GROUP)));
 
 static inline __attribute__((always_inline)) void rows_add(const uint8_t *rows, int64_t stride, const float *weight,

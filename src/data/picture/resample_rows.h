@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* Output pixel i is the sum over k < n of weight[i * n + k] * input pixel first[i] + k. Both arrays are padded, with
- * weights of zero, to a multiple of TUTTI_RESAMPLE_GROUP. */
+/* The taps of an axis: output pixel i is the sum over k < n of weight[i * n + k] times input pixel first[i] + k. Both
+ * arrays are padded, with weights of zero, to a multiple of TUTTI_RESAMPLE_GROUP output pixels. */
 enum { TUTTI_RESAMPLE_GROUP = 4 };
 typedef struct {
     int *first, n;
@@ -24,8 +24,8 @@ typedef struct {
     const float *scale, *shift;
 } tutti_plane_line;
 
-/* Makes `out` pixels of a line from a row of RGB floats, whose first pixel is pixel `left`. Reads up to taps->n pixels
- * and a float beyond the last pixel with a weight. */
+/* Computes `out` pixels of an output line from a row of RGB floats. The row's first pixel is input pixel number `left`.
+ * Reads up to taps->n pixels and one float beyond the last pixel with a weight. */
 void tutti_resample_columns(const float *row, int left, const tutti_taps *taps, int out, const tutti_plane_line *to);
 
 #endif

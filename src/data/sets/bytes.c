@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bytes.c: reads and augments samples of sets that hold bytes or floats. A sample is either unchanged, or moved by up
- * to PAD pixels over black and mirrored. That is the augmentation of He et al. 2016 for CIFAR: pad, crop, flip. The
- * random numbers are a function of (seed, epoch, sample). */
+/* bytes.c: reads and augments samples of sets that hold bytes or floats. A sample is either unchanged, or shifted by up
+ * to PAD pixels, with black pixels from outside, and perhaps mirrored. That is the augmentation of He et al. 2016 for
+ * CIFAR: pad, crop, flip. The random numbers are a function of (seed, epoch, sample). */
 #include "../../base/rng.h"
 #include "../dataset_impl.h"
 
 enum { PAD = 4 };
 
-/* Output pixel (y, x) is stored pixel (y + dy, x + dx), x from the right if mirrored; black outside. */
+/* Output pixel (y, x) is stored pixel (y + dy, x + dx), where x counts from the right if mirrored. Pixels outside the
+ * stored sample are black. */
 typedef struct {
     int64_t dy, dx;
     bool mirrored;

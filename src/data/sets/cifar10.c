@@ -23,8 +23,9 @@ enum { SIDE = 32, BYTES = 3 * SIDE * SIDE, NCLASSES = 10, NBATCHES = 5, MAX_FILE
 /* The form of one of the three sets. */
 typedef struct {
     const char *name, *inner; /* inner: name of the folder in the archive */
-    int nlabels, label_at;    /* label bytes of a record, before its pixels; index of the label byte that is used */
-    const char *names;        /* the archive's file with names of classes */
+    /* nlabels: number of label bytes before the pixels of a record; label_at: index of the label byte that is used */
+    int nlabels, label_at;
+    const char *names; /* the archive's file with names of classes */
 } form;
 static const form ten = {"cifar10", "cifar-10-batches-bin", 1, 0, "batches.meta.txt"},
                   fine = {"cifar100", "cifar-100-binary", 2, 1, "fine_label_names.txt"},
@@ -72,7 +73,7 @@ static bool has(const char *folder, const char *name)
     return there;
 }
 
-/* Returns words about CIFAR files of another form in the folder, and what to do with them; "" if there are none. */
+/* Returns a text about CIFAR files of another form in the folder, and what to do with them; "" if there are none. */
 static const char *say_other(const form *f, const char *folder)
 {
     if (has(folder, "cifar-10-batches-py") || has(folder, "data_batch_1") || has(folder, "cifar-100-python"))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dice.h: random whole numbers for one generated sample: each is a pure function of (seed, sample, number of draws
- * before). Whole numbers only, so that generated sets have the same bytes on every machine. Threads: owner. */
+ * before). Whole numbers only, so that generated sets have the same bytes on every machine. Threads: one at a time. */
 #ifndef TUTTI_DATA_DICE_H
 #define TUTTI_DATA_DICE_H
 

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* digits.c: draws handwritten-looking digits in fixed point, so that a seed gives the same bytes on every machine.
  *
- * A sample is a pure function of (seed, split, index): label -> style -> every pen point jittered -> Catmull-Rom curve
- * -> slant, scale, rotation -> a smooth random displacement field (elastic distortion as in Simard et al. 2003, applied
- * to the curve instead of the picture: sharp edges stay sharp) -> moved to the middle and a little off it -> ink by
- * distance to the curve -> contrast and grain. It uses only 64-bit integers and division that truncates towards zero:
- * no libm, no float, no shift of a negative number. Units: Q8 = 1/256 of a pixel or template unit, Q16 = 1/65,536. */
+ * A sample is a pure function of (seed, split, index), computed in these steps: label -> style -> jitter of every pen
+ * point -> Catmull-Rom curve -> slant, scale, rotation -> a smooth random displacement field (elastic distortion as in
+ * Simard et al. 2003, applied to the curve instead of the picture, so that sharp edges stay sharp) -> shift to a place
+ * near the middle -> ink by distance to the curve -> contrast and grain. It uses only 64-bit integers and division that
+ * truncates towards zero: no libm, no float, no shift of a negative number. Units: Q8 = 1/256 of a pixel or template
+ * unit, Q16 = 1/65,536. */
 #include "../dataset_impl.h"
 #include "dice.h"
 
 enum {
     SIDE = TUTTI_DIGIT_SIDE,
-    MAX_POINTS = 256, /* points of a flattened curve; the longest style has 16 pen points, 4 pieces each */
-    PIECES = 4,       /* pieces of the curve between two pen points */
+    MAX_POINTS = 256, /* largest number of points of a curve; the longest style has 16 pen points, with 4 pieces each */
+    PIECES = 4,       /* number of straight pieces of the curve between two pen points */
     GRID = 4,         /* nodes of the displacement field on each side */
     ONE = 65536,      /* 1 in Q16 */
 
@@ -26,7 +27,7 @@ enum {
     SIZE = ONE * 4 / 100,
     WIDTH = ONE * 25 / 100, /* change of width relative to height, Q16 */
     BEND = 820,             /* displacement of a grid node, Q8 pixels */
-    SHIFT = 3 * 256,        /* how far a digit is moved from the middle, Q8 pixels */
+    SHIFT = 3 * 256,        /* largest distance of a digit from the middle, Q8 pixels */
     NIB_MIN = 150,          /* least half width of the pen, Q8 pixels */
     NIB_RANGE = 240,
     GRAIN = 28, /* greatest grain, grey levels */
@@ -117,7 +118,8 @@ static int64_t ease(int64_t t)
     return t * t * (768 - 2 * t) / 65536;
 }
 
-/* Moves each point by a field that is given at GRID x GRID nodes, 9 pixels apart around the middle. */
+/* Moves each point of the curve by a random field. The field is given at GRID x GRID nodes, which lie 9 pixels apart
+ * around the middle. */
 static void curve_bend(tutti_dice *d, curve *c)
 {
     int64_t node[GRID][GRID][2];
@@ -159,7 +161,8 @@ static void curve_centre(tutti_dice *d, curve *c)
     }
 }
 
-/* Computes the smallest squared distance (Q16) of each pixel's centre to the line from a to b, within `reach` of it. */
+/* Updates nearest[pixel], the smallest squared distance (Q16) of the pixel's centre to the curve, by the line from a to
+ * b. Only pixels within `reach` of the line are visited. */
 static void line_measure(pen_point a, pen_point b, int64_t reach, int64_t nearest[TUTTI_DIGIT_PIXELS])
 {
     int64_t dx = b.x - a.x, dy = b.y - a.y, length2 = dx * dx + dy * dy;
@@ -185,7 +188,8 @@ static void line_measure(pen_point a, pen_point b, int64_t reach, int64_t neares
 static int64_t square_root(int64_t v)
 {
     int64_t root = 0;
-    for (int64_t bit = 1024; bit; bit /= 2) /* finds the square root of v < 2048 * 2048, the distances that carry ink */
+    /* finds the square root of v < 2048 * 2048; only such distances carry ink */
+    for (int64_t bit = 1024; bit; bit /= 2)
         if ((root + bit) * (root + bit) <= v) root += bit;
     return root;
 }

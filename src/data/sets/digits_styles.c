@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* digits_styles.c: the outlines of handwritten digits: how people write digits. Each style is the pen's path over the
- * paper, in a box of 100 x 100 with y downwards. A stroke is smooth through its points; a sharp corner ends one stroke
- * and starts the next at the same point. The styles were drawn by hand for tutti; digits.c adds the jitter of each
- * point, the slant and so on. */
+/* digits_styles.c: the styles of handwritten digits, that is, the ways in which people write them. Each style is the
+ * pen's path over the paper, in a box of 100 x 100 with y downwards. A stroke is smooth through its points; a sharp
+ * corner ends one stroke and starts the next at the same point. The styles were drawn by hand for tutti; digits.c adds
+ * the jitter of each point, the slant and so on. */
 #include "../dataset_impl.h"
 
 enum { UP = TUTTI_PEN_UP, END = TUTTI_PEN_END };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* drawn.c: generates the samples of synthetic sets in memory, on the cores that this process may use, with balanced
- * labels. */
+/* drawn.c: generates the samples of synthetic sets in memory, on all cores that this process may use. All labels are
+ * equally frequent. */
 #include "../../base/arena.h"
 #include "../../base/host/cores.h"
 #include "../../base/host/memory.h"

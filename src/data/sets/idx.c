@@ -9,7 +9,7 @@
 #include "../dataset_impl.h"
 #include "../gunzip.h"
 
-enum { TYPE_UNSIGNED_BYTE = 8, DEFLATE_MOST = 1032 /* deflate cannot compress by a larger factor */ };
+enum { TYPE_UNSIGNED_BYTE = 8, DEFLATE_MOST = 1032 /* largest factor by which deflate can compress */ };
 
 typedef struct {
     tutti_gunzip *file;

@@ -36,7 +36,8 @@ static bool is_packed(const char *name)
 }
 
 /* Number of characters that are put in front of each name in a list of IDX files, so that sorting the list gives the
- * order of preference: names without a prefix first, then unpacked files, then by bytes. */
+ * order of preference: names without a prefix first, then unpacked files before packed ones, then the order of the
+ * names' bytes. */
 enum { SIGNS = 2 };
 static int by_bytes(const void *a, const void *b)
 {
@@ -59,7 +60,8 @@ static void list_files(const char *folder, const char *split, const char *what, 
 }
 
 typedef struct {
-    const char *folder, *prefix; /* where to look; prefix: the only prefix that a file may have, NULL = any */
+    /* folder: where to look; prefix: the only prefix that a file's name may have, NULL = any */
+    const char *folder, *prefix;
     const char *split, *what;
 } wish;
 
@@ -68,7 +70,7 @@ static bool has_prefix(const char *name, int length, const char *prefix)
     return strlen(prefix) == (size_t)length && !strncmp(name, prefix, (size_t)length);
 }
 
-/* Returns the index of the wanted file; -1: there is none, or, with the failure set, there are several sets. */
+/* Returns the index of the wanted file. -1: there is none; or there are several sets, and then the failure is set. */
 static int64_t choose(const wish *w, const tutti_names *files, tutti_failure *err)
 {
     const int first = files->n ? prefix_of(files->name[0] + SIGNS, w->split, w->what) : 0;
@@ -131,8 +133,8 @@ static int64_t list_places(const char *path, tutti_names *out)
     return nown;
 }
 
-/* Returns the first place that has the file; if several PATH/NAME/raw have it, it is not clear which is meant, and none
- * is taken. */
+/* Returns the path of the file in the first place that has it. If several PATH/NAME/raw have it, it is not clear which
+ * one is meant, and none is taken. */
 static char *find_below(const char *path, const char *split, const char *what, tutti_failure *err)
 {
     tutti_names places = {0};

@@ -5,9 +5,9 @@
 
 #include "../picture/pictures.h"
 
-/* Returns the file of `what` ("images", "labels") of a split ("train", "t10k"); the caller frees it. NULL with
- * TUTTI_ERR_DATA: there is no set, or several. path: a folder, or a folder and the prefix of the files' names,
- * DIR/emnist-letters. */
+/* Returns the path of the file with `what` ("images", "labels") of a split ("train", "t10k"); the caller frees it. NULL
+ * with TUTTI_ERR_DATA: there is no set, or several sets. path: a folder, or a folder and the prefix of the files'
+ * names, such as DIR/emnist-letters. */
 char *tutti_idx_find(const char *path, const char *split, const char *what, tutti_failure *err);
 
 #endif

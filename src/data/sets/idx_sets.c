@@ -72,7 +72,8 @@ static int32_t *labels_widen(const tutti_idx *labels)
     return wide;
 }
 
-/* Opens a pair of files. side 0: samples of any shape; nclasses 0: the labels give the number of classes. */
+/* Opens a pair of files, images and labels. side: height and width of a sample; 0: samples may have any shape. nclasses
+ * 0: the labels give the number of classes. */
 static tutti_status pair_open(const tutti_dataset_config *config, tutti_split split, int nclasses, int64_t side,
                               tutti_dataset *d, tutti_failure *err)
 {

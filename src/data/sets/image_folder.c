@@ -43,8 +43,8 @@ static bool is_picture(const char *name)
     return is_among(ending_of(name), endings, 3);
 }
 
-/* True for the endings beside .jpg, .jpeg and .png that torchvision accepts; then the file's content decides, as in
- * Pillow. */
+/* True for the endings that torchvision accepts besides .jpg, .jpeg and .png. For these the file's content decides
+ * whether it is a picture, as in Pillow. */
 static bool may_hold_picture(const char *name)
 {
     static const char *const endings[] = {".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp"};
@@ -98,7 +98,7 @@ void tutti_left_out_say(const tutti_left_out *l, tutti_strbuf *out)
 
 /* ---- walking through folders ---- */
 
-/* A folder above the current one: a link may lead back to it. */
+/* A folder that the walk is in: the current one or one above it. It is kept because a link may lead back to it. */
 typedef struct place {
     const struct place *above;
     dev_t device;
@@ -127,8 +127,8 @@ typedef struct {
 
 typedef enum { ENTRY_FILE, ENTRY_FOLDER, ENTRY_GONE, ENTRY_OTHER } entry_kind;
 
-/* Returns the kind of an entry. path: the entry's path; the file system is asked only if the folder does not say the
- * kind. */
+/* Returns the kind of a folder's entry. path: the entry's path, for a question to the file system, which is asked only
+ * if the entry itself does not tell its kind. */
 static entry_kind kind_of(const struct dirent *e, const char *path)
 {
     struct stat info;
@@ -217,7 +217,7 @@ tutti_status tutti_image_folder_walk(const char *path, bool bare, tutti_names *o
     return st;
 }
 
-/* Lists the folders in a folder, sorted; other files are counted. */
+/* Lists the folders in a folder, sorted. Files in it are counted as left out. */
 static tutti_status read_classes(const char *path, tutti_names *out, tutti_left_out *left, tutti_failure *err)
 {
     walking w = {.left = left};

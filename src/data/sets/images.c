@@ -2,10 +2,10 @@
 /* images.c: the set `images`: a folder of pictures, each decoded, cropped, resampled, mirrored and normalised when it
  * is read.
  *
- * Training samples: a box of 8 to 100 % of the area and a ratio of 3/4 to 4/3 is drawn up to ten times until it fits
- * (Szegedy et al. 2015, as PyTorch's RandomResizedCrop), cut out, then resampled, and mirrored half of the time. Test
- * samples: the short side becomes size * 256 / 224, and the middle is taken. Random numbers are a function of (seed,
- * epoch, sample). Memory holds only the names. */
+ * Training samples: a random box with 8 to 100 % of the area and a ratio of sides of 3/4 to 4/3 is chosen, with up to
+ * ten tries until it fits into the picture (Szegedy et al. 2015, as PyTorch's RandomResizedCrop). The box is cut out,
+ * resampled, and mirrored with probability 1/2. Test samples: the short side becomes size * 256 / 224, and the middle
+ * is taken. Random numbers are a function of (seed, epoch, sample). Memory holds only the names. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,7 +122,8 @@ static tutti_view view_random(tutti_pass pass, int64_t index, int width, int hei
     return view_fallback(width, height, size);
 }
 
-/* Returns the middle `size` pixels of an axis of `length` that is resized to `resized`. */
+/* Returns the axis for "resize, then crop": `length` pixels are resized to `resized` pixels, and the middle `size` of
+ * these are taken. */
 static tutti_axis axis_middle(int length, int64_t resized, int size)
 {
     const double step = (double)length / (double)resized;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* noise.c: the set `noise`: random samples of the shape and class count that the job gives; a few of them are generated
- * once and used again and again. Nothing can be learned from them. Loading costs next to nothing, whatever the size, so
- * that a benchmark times everything else. */
+/* noise.c: the set `noise`: random samples, whose shape and number of classes the job gives. A few samples are
+ * generated once and used again and again. Nothing can be learned from them. Loading costs next to nothing for any
+ * size, so that a benchmark times everything else. */
 #include "../../base/arena.h"
 #include "../../base/host/memory.h"
 #include "../../base/rng.h"

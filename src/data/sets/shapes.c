@@ -2,10 +2,11 @@
 /* shapes.c: the set `shapes`: draws one of ten shapes on a busy background, 32 x 32 colour, in fixed point, so that a
  * seed gives the same bytes on every machine.
  *
- * A sample is a pure function of (seed, split, index): a background of two octaves of smooth noise and stripes ->
- * strokes of other colours behind -> the shape, anywhere, turned, stretched, of any colour that stands out -> strokes
- * in front -> grain. Outlines are filled by the even-odd rule, exactly along a line and at SUB lines for each pixel. It
- * uses only 64-bit integers and division that truncates towards zero. Units: Q8 = 1/256 of a pixel, Q16 = 1/65,536. */
+ * A sample is a pure function of (seed, split, index): drawn in these steps: a background of two octaves of smooth
+ * noise and stripes -> strokes of other colours behind the shape -> the shape, at a random place, turned, stretched, in
+ * a colour that stands out -> strokes in front of it -> grain. Outlines are filled by the even-odd rule. Coverage is
+ * exact along a line, and SUB lines are sampled in each pixel. It uses only 64-bit integers and division that truncates
+ * towards zero. Units: Q8 = 1/256 of a pixel, Q16 = 1/65,536. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,19 +18,19 @@ enum {
     PIXELS = SIDE * SIDE,
     SUB = 4,          /* lines in each pixel at which the outline is sampled */
     FULL = SUB * 256, /* coverage of a pixel that lies fully inside */
-    MAX_POINTS = 48,  /* most points of an outline; the longest outline, the ring, has 36 */
+    MAX_POINTS = 48,  /* largest number of points of an outline; the longest outline, the ring, has 36 */
     ONE = 65536,      /* 1 in Q16 */
 
-    /* How hard the set is; bench/mnist/NOTES.md has the results measured with these numbers. */
+    /* These numbers determine how hard the set is to learn; bench/mnist/NOTES.md has the results measured with them. */
     RADIUS_MIN = 7 * 256, /* least radius of a shape, Q8 pixels */
     RADIUS_RANGE = 6 * 256,
-    STRETCH = ONE / 6,          /* greatest change of width relative to height, up or down */
-    CONTRAST = 120,             /* sum over channels of the least difference between shape and background */
-    STROKES_BEHIND = 4,         /* greatest number of strokes behind the shape */
-    STROKES_IN_FRONT = 2,       /* greatest number of strokes in front of the shape */
+    STRETCH = ONE / 6,    /* greatest change of width relative to height, up or down, Q16 */
+    CONTRAST = 120,       /* least difference between the colours of shape and background, as a sum over channels */
+    STROKES_BEHIND = 4,   /* greatest number of strokes behind the shape */
+    STROKES_IN_FRONT = 2, /* greatest number of strokes in front of the shape */
     STROKE_WIDTH = 3 * 256 / 2, /* greatest width of a stroke, Q8 pixels */
     CELL = 8,                   /* side of a cell of the coarse background, pixels */
-    ROUGH = 75,                 /* roughness of the coarse background, levels for each channel */
+    ROUGH = 75,                 /* largest amplitude of the coarse background's noise, in levels of a channel */
     GRAIN = 70,                 /* greatest grain, levels */
 };
 
@@ -108,7 +109,8 @@ static int64_t ease(int64_t t)
     return t * t * (768 - 2 * t) / 65536;
 }
 
-/* Adds smooth noise: levels of up to `rough` at nodes `cell` pixels apart, eased between. */
+/* Adds smooth noise: random levels of up to `rough` at nodes that lie `cell` pixels apart, interpolated by ease()
+ * between them. */
 static void ground_add(canvas *c, int cell, int64_t rough)
 {
     int64_t node[9][9];
@@ -159,8 +161,8 @@ static colour colour_pick(tutti_dice *d)
     return c;
 }
 
-/* Picks a colour that stands out from the background: the first of a few random ones that differs enough, or the
- * last. */
+/* Picks a colour that stands out from the background: the first of a few random colours that differs enough, or else
+ * the last of them. */
 static colour colour_contrast(tutti_dice *d, colour ground)
 {
     colour c = colour_pick(d);

@@ -25,12 +25,12 @@ typedef struct {
     const tutti_dataset_config *config;
     tutti_gunzip *file;
     const char *path;
-    char *piece; /* bytes read from the file; those at [at, n) are still to be parsed */
+    char *piece; /* bytes that were read from the file; those at [at, n) are not parsed yet */
     int64_t at, n;
     tutti_strbuf text; /* text of the current line */
     int64_t line;      /* number of the current line, from 1 */
-    int64_t width;     /* numbers in a sample; 0: not known yet */
-    int64_t room;      /* samples that the memory has room for */
+    int64_t width;     /* number of numbers in a sample; 0: not known yet */
+    int64_t room;      /* number of samples for which the memory has room */
     locale_t plain;
     tutti_dataset *d;
     tutti_failure *err;
@@ -78,8 +78,9 @@ static tutti_status next_line(table *t, bool *there)
 
 /* ---- reading cells ---- */
 
-/* Reads the cell at *at without quotes and spaces around it. *at moves behind the comma, or becomes NULL at the end of
- * the line. cell: room for MAX_CELL bytes; false: the quotes do not end, or the text is too long for a number. */
+/* Reads the cell at *at into `cell`, without the quotes and spaces around it. *at moves behind the comma, or becomes
+ * NULL at the end of the line. cell: room for MAX_CELL bytes. Returns false if the quotes do not end, or if the text is
+ * too long for a number. */
 static bool next_cell(const char **at, char *cell)
 {
     const char *from = *at + strspn(*at, " \t");
@@ -185,8 +186,8 @@ static tutti_status take_line(table *t)
 
 /* ---- the line of column names ---- */
 
-/* True for a line of column names: none of its cells is a number. A line that mixes names and numbers is neither header
- * nor sample. */
+/* Sets *is to true if the line has column names: none of its cells is a number. A line that mixes names and numbers is
+ * a failure, because it is neither a header nor a sample. */
 static tutti_status is_header(table *t, bool *is)
 {
     const char *at = t->text.text;
@@ -212,7 +213,8 @@ static tutti_status read_lines(table *t, int64_t wanted)
 {
     bool there, is = false;
     tutti_status st = next_line(t, &there);
-    if (!st && there && !strncmp(t->text.text, "\xef\xbb\xbf", 3)) { /* skips a byte order mark */
+    /* skips a byte order mark in front of the first line */
+    if (!st && there && !strncmp(t->text.text, "\xef\xbb\xbf", 3)) {
         memmove(t->text.text, t->text.text + 3, t->text.length - 2);
         t->text.length -= 3;
     }
@@ -247,8 +249,8 @@ static int by_length(const void *a, const void *b)
     return n != m ? (n > m) - (n < m) : strcmp(x, y);
 }
 
-/* Returns the file of a split; the caller frees it. A plain file is preferred to a packed one, a file without a name in
- * front to others. */
+/* Returns the path of the file of a split; the caller frees it. A plain file is preferred to a packed one, and a file
+ * without a prefix to files with one. */
 static char *find_table(const char *folder, const char *split, tutti_failure *err)
 {
     tutti_names files = {0};

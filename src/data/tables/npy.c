@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* npy.c: the set `npy`: arrays of NumPy, train_x.npy, train_y.npy, test_x.npy, test_y.npy in a folder (NEP 1).
  *
- * Samples are bytes (u1: they stay bytes), f2, f4 or f8 (rounded to f4); labels are integers. The shape (N, C, H, W) is
- * taken as it is, (N, H, W) has one channel, (N, D) is D numbers, or data.shape gives the shape. Anything else is
- * refused with the line of Python that converts it. */
+ * Samples are bytes (u1: they stay bytes), f2, f4 or f8 (rounded to f4); labels are integers. Arrays of shape (N, C, H,
+ * W) are taken as they are, (N, H, W) gets one channel, and (N, D) is D numbers for each sample; data.shape may give
+ * another shape. Anything else is refused, with the line of Python that converts it. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -160,7 +160,7 @@ static void say_element(const void *file, int64_t i, tutti_strbuf *words)
     tutti_strbuf_printf(words, "element %" PRId64, i);
 }
 
-/* A function that gets each chunk of an array's data, cut at whole elements. */
+/* A function that gets an array's data chunk by chunk. Each chunk has whole elements. */
 typedef tutti_status taker(const reader *r, const array *a, const uint8_t *bytes, int64_t first, int64_t n,
                            tutti_dataset *d);
 static tutti_status take_all(const reader *r, const array *a, int64_t count, taker *take, tutti_dataset *d)
@@ -266,7 +266,8 @@ static tutti_status read_labels(const tutti_dataset_config *config, tutti_split 
     return st ? st : tutti_dataset_count_labels(config, &(tutti_label_source){r->path, NULL, say_element}, d, r->err);
 }
 
-/* Returns the file "x" or "y" of a split, under one of its usual names; the caller frees it. */
+/* Returns the path of the file of a split that has the samples ("x") or, with `labels`, the labels ("y"), under one of
+ * its usual names. The caller frees it. */
 static char *find_array(const char *folder, tutti_split split, bool labels, tutti_failure *err)
 {
     static const char *const names[2][4] = {{"x", "X", "images", "data"}, {"y", "Y", "labels", "targets"}};

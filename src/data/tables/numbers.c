@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const float LARGE = 10; /* larger inputs are noted for the user: networks work best with inputs near 1 */
+/* if an input is larger, a note tells the user, because networks work best with inputs near 1 */
+static const float LARGE = 10;
 
 tutti_status tutti_numbers_reshape(const tutti_dataset_config *config, const char *path, tutti_shape *shape,
                                    tutti_failure *err)
