@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology_bigraph.c: the topology bigraph: BiGraph (EFLOPS, Dong et al., HPCA 2020). It has `switches` switches in two
- * layers of half as many. Every upper switch is linked to every lower one, and each switch has `hosts` hosts. Hosts of
- * different layers have one shortest route, over two switches. Hosts of one layer go through a switch of the other
- * layer, chosen by the destination's number. Seats of upper switches come first. place=parity puts every partner of
- * halving and doubling on the other layer. */
+ * layers of half as many. Every switch of the upper layer is linked to every switch of the lower layer, and each switch
+ * has `hosts` hosts. Hosts of different layers have one shortest route, over two switches. Hosts of one layer go
+ * through a switch of the other layer, chosen by the destination's number. Seats of upper switches come first. With
+ * place=parity, the partners that a rank has in halving and doubling all sit on the other layer. */
 #include <stdio.h>
 
 #include "topology_impl.h"
@@ -48,7 +48,8 @@ static int32_t bigraph_nnodes(const tutti_topology *t, int32_t nranks)
     return s.nseats + 2 * s.half;
 }
 
-/* Returns the number of links. Cables: one for each host, then upper switch u to lower v: nseats + u * half + v. */
+/* Returns the number of links. There is one cable for each host, and cable nseats + u * half + v joins upper switch u
+ * and lower switch v. */
 static int32_t bigraph_nlinks(const tutti_topology *t, int32_t nranks)
 {
     (void)nranks;

@@ -8,7 +8,7 @@
 
 enum { MOST_LINKS_OF_A_PAIR = 64 };
 
-/* Adds a pair to the mesh, which stays sorted by a, then by b. false: the mesh has the pair already. */
+/* Adds a pair to the mesh, which stays sorted by a, then by b. Returns false if the mesh already has the pair. */
 static bool insert_pair(tutti_topology *t, tutti_nvlink pair)
 {
     int32_t at = t->nmesh;

@@ -6,7 +6,7 @@
  *   inside    rank -> out(host) -> [bus] -> in(host) -> rank'
  *   between   rank -> out(host) -> [nic] -> switch -> [nic'] -> in(host') -> rank'
  *
- * A route between hosts has the latencies near (rank to host) and lat (host to host). */
+ * The latency of a route between hosts is `near` (rank to host) plus `lat` (host to host). */
 #include <stdio.h>
 
 #include "topology_impl.h"
@@ -60,7 +60,8 @@ static int32_t cluster_nnodes(const tutti_topology *t, int32_t nranks)
     return s.nseats + 2 * s.hosts + (s.hosts > 1);
 }
 
-/* Returns the number of links: out(r) = 2r, in(r) = 2r + 1; then bus(host); then for each NIC up and down. */
+/* Returns the number of links. Their numbers: out(r) = 2r, in(r) = 2r + 1; then bus(host); then two links for each NIC,
+ * up and down. */
 static int32_t cluster_nlinks(const tutti_topology *t, int32_t nranks)
 {
     (void)nranks;

@@ -3,8 +3,8 @@
  * two PCIe switches a socket, a NIC a switch, and NVLinks in a hybrid cube mesh: two quads {0..3}, {4..7}, all pairs of
  * a quad joined, and GPU g joined with g + 4. P100 has 4 NVLinks a GPU, one for each pair: 16 in all. V100 has 6 a GPU:
  * two between 0-3, 0-4, 1-2, 1-5, 2-3, 5-6, 4-7, 6-7, one between the others, 24 in all. This is the matrix that
- * `nvidia-smi topo -m` prints on such machines, read in published logs; the P100 mesh is the same with every pair once.
- * gpus= takes any subset of the GPUs, as a queueing system may assign them. */
+ * `nvidia-smi topo -m` prints on such machines, according to published logs. The P100 mesh has the same pairs, each
+ * with one NVLink. gpus= selects any subset of the GPUs, as a queueing system may assign them. */
 #include "detect/server.h"
 
 static const tutti_nvlink mesh_p100[] = {

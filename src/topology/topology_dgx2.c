@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology_dgx2.c: the topologies dgx2 and nvswitch: GPUs with NVLinks into NVSwitches, which join all of them without
  * blocking. The NVSwitches are modelled as one switch, to which each GPU has one cable with the sum of its NVLinks'
- * rates. gpus= takes any subset. dgx2: sixteen V100 with 6 NVLinks each; nvswitch: links= NVLinks each, by default the
- * 18 of an H100. */
+ * rates. gpus= selects any subset of the GPUs. dgx2 has sixteen V100 with 6 NVLinks each. In nvswitch, links= is the
+ * number of NVLinks of each GPU, by default the 18 of an H100. */
 #include <stdio.h>
 
 #include "topology_impl.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_draw.c: draws networks as text for Graphviz, and as SVG. Both directions of a cable are one line. It is as
- * thick as the cubic root of its rate, in a colour for each rate. */
+/* topology_draw.c: draws networks as text for Graphviz, and as SVG. Both directions of a cable are one line. Its
+ * thickness is proportional to the cubic root of the cable's rate, and each rate has a colour. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology_fat_tree.c: the topology fat-tree: fat-trees of two levels (pods = 1) or three. A leaf has `hosts` hosts;
  * every leaf of a pod is linked to each of its `spines`; with several pods, spine i of every pod is linked to the same
- * `tops` top switches. A leaf has the rates hosts * bw downwards and spines * up upwards; if both are equal, it is not
- * oversubscribed.
+ * `tops` top switches. A leaf has the total rate hosts * bw downwards and spines * up upwards. If both are equal, it is
+ * not oversubscribed.
  *
  * The route downwards is fixed; the route upwards is chosen. dmodk chooses by the destination's number: spine dst mod
  * spines, top (dst div spines) mod tops (D-mod-k routing), so all bytes to one host come down one route. ecmp chooses
- * by a hash of seed, source, destination and channel. All bytes of a flow go the same way, and flows collide as in a
- * network that hashes packets' headers. */
+ * by a hash of seed, source, destination and channel. So all bytes of a flow go the same way, and two flows may meet on
+ * one link, as in a network that hashes packet headers. */
 #include <stdio.h>
 
 #include "topology_impl.h"
 
 typedef struct {
     int32_t pods, leaves, hosts, spines, tops;
-    int32_t nseats, nleaves, nspines, ntops; /* numbers of seats and of switches of each level in the whole network */
+    /* number of seats, and number of switches of each level, in the whole network */
+    int32_t nseats, nleaves, nspines, ntops;
 } shape;
 
 static shape shape_of(const tutti_topology *t)
@@ -70,7 +71,8 @@ static int32_t fat_tree_nnodes(const tutti_topology *t, int32_t nranks)
     return s.nseats + s.nleaves + s.nspines + s.ntops;
 }
 
-/* Returns the number of links. Cables: one for each host, then leaf to spine, then spine to top. */
+/* Returns the number of links. Cables are numbered so: those of the hosts, then those from leaf to spine, then those
+ * from spine to top. */
 static int32_t fat_tree_nlinks(const tutti_topology *t, int32_t nranks)
 {
     (void)nranks;

@@ -2,8 +2,9 @@
 /* topology_figures.c: the figures of topologies (bandwidths, latencies): their names, units and words; reads figures
  * from text and prints them.
  *
- * A figure with a dimension needs a unit of it. A count has no unit. A choice is one of its words. A set is numbers
- * joined by dots. A value with a missing or wrong unit, or an unknown word, is refused. */
+ * There are four kinds of figures. A figure with a dimension, such as a rate, needs a unit of this dimension. A count
+ * has no unit. A choice is one of several words. A set is numbers joined by dots. A value with a missing or wrong unit,
+ * or with an unknown word, is refused. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@ typedef enum { RATE, TIME, COUNT, SIZE, NUMBER, SHARE, SET, PAIRS, CHOICE } dime
 static const struct {
     const char *name;
     dimension dim;
-    const char *words; /* words of a choice, joined by '|' */
+    const char *words; /* for a choice: its words, joined by '|' */
     const char *meaning;
 } figures[TUTTI_NFIGURES] = {
     [TUTTI_FIGURE_BANDWIDTH] = {"bw", RATE, NULL, "of a link each way; of the memory for all cores of a host"},
@@ -67,7 +68,8 @@ static const struct {
                             "which rank sits where; or seats: 0.2.1.3"},
 };
 
-/* The largest unit of a dimension comes first: printing takes the first unit that leaves a number of at least 1. */
+/* The units. The largest unit of a dimension comes first, because printing takes the first unit with which the number
+ * is at least 1. */
 static const struct {
     dimension dim;
     const char *name;
@@ -118,7 +120,7 @@ static bool choice_parse(const char *words, const char *text, double *out)
     }
 }
 
-/* Parses ascending numbers below 16, each once. */
+/* Parses a set: ascending numbers below 16, joined by dots. Writes it to *out as a number with one bit for each. */
 static bool set_parse(const char *text, double *out)
 {
     unsigned set = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_host.c: the topology host: ranks of one machine over mapped memory. A core is modelled as a link, because a
- * core's work is moving bytes. Links 0 .. cores-1 are the cores. Rank r runs on core r mod cores, so two ranks share a
- * core as two flows share a wire. Link `cores` is the memory behind all caches. The capacity of a core is its rate of
- * reducing, the commonest work; for copies the simulator takes the figure `copy`. */
+/* topology_host.c: the topology host: ranks of one machine, which map each other's memory. A core is modelled as a
+ * link, because a core's work is moving bytes. Links 0 .. cores-1 are the cores. Rank r runs on core r mod cores, so
+ * two ranks share a core as two flows share a wire. Link `cores` is the memory behind all caches. The capacity of a
+ * core is the rate at which it reduces, the commonest work. For copies the simulator uses the figure `copy`. */
 #include <math.h>
 #include <stdio.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_impl.h: the row of a kind of topology, private to src/topology. A new kind is one file and one row.
+/* topology_impl.h: the row of a kind of topology, such as star or torus; private to src/topology. A new kind is one
+ * file and one row.
  *
  * Rows know only *seats*, the places where a rank can sit (a host, a GPU, a node), numbered 0 .. nseats - 1; switches
  * are the nodes after them. topology_place.c puts ranks on seats for all kinds, so rows never see ranks. */
@@ -9,12 +10,12 @@
 #include "../base/text/strbuf.h"
 #include "tutti/topology.h"
 
-/* A figure of a kind, with its preset: the value if nothing else sets it. */
+/* A figure that a kind of topology has, and its preset, the value that it has if nothing else sets it. */
 typedef struct {
     tutti_figure figure;
     double value;
     tutti_provenance from;
-    const char *source;  /* where the preset is published; NULL = the figure is assumed or detected */
+    const char *source;  /* where the preset's value is published; NULL = the value is assumed or detected */
     const char *meaning; /* what the figure means for this kind; NULL = the general meaning */
 } tutti_preset;
 
@@ -23,23 +24,26 @@ typedef struct {
     const char *name, *about;
     const tutti_preset *presets;
     int npresets;
-    bool maps_memory; /* ranks of one group map each other's memory (a kind without groups has one group of all
-                       * ranks) */
-    bool is_machine;  /* the ranks of one group run on one machine, whether they exchange over links or through memory
-                       * (a kind without groups has one group of all ranks) */
-    int behind_port;  /* number of links at the end of a route from the port into a host on, that port included; 0: the
-                       * kind has no ports */
-    unsigned places;  /* bit set of 1 << TUTTI_PLACE_*: placements of this kind beside block and list */
+    /* true if ranks of one group map each other's memory (a kind without groups has one group of all ranks) */
+    bool maps_memory;
+    /* true if the ranks of one group run on one machine. They may exchange bytes over links or through memory (a kind
+     * without groups has one group of all ranks) */
+    bool is_machine;
+    /* number of links at the end of a route into a host: the link that is the host's port, and the links behind it; 0:
+     * the kind has no ports */
+    int behind_port;
+    unsigned places; /* bit set of 1 << TUTTI_PLACE_*: the placements that this kind has besides block and list */
     /* sets the figures that can be detected from this machine; NULL = none */
     void (*take)(tutti_topology *t, const tutti_host_shape *machine);
-    bool (*idle)(const tutti_topology *t, tutti_figure); /* returns true if the figure has no effect beside the others;
-                                                          * NULL = all figures have an effect */
+    /* returns true if the figure has no effect, given the other figures; NULL = all figures always have an effect */
+    bool (*idle)(const tutti_topology *t, tutti_figure);
     tutti_status (*check)(const tutti_topology *t,
                           tutti_failure *err); /* refuses figures that contradict each other; NULL = no figures do */
-    /* NULL, or describes servers of GPUs by the figures; server.h has the other functions. */
+    /* Describes a server of GPUs, from the figures. NULL for kinds without servers. server.h has the functions that use
+     * it. */
     void (*server)(const tutti_topology *t, struct tutti_server *out);
     int32_t (*nseats)(const tutti_topology *t, int32_t nranks);
-    /* returns the number of seats behind one switch; NULL = no groups */
+    /* returns the number of seats of a group, that is, behind one switch; NULL = the kind has no groups */
     int32_t (*group)(const tutti_topology *t);
     int32_t (*nnodes)(const tutti_topology *t, int32_t nranks); /* returns the number of nodes; NULL: the kind is no
                                                                  * network */
@@ -47,8 +51,9 @@ typedef struct {
     tutti_link (*link)(const tutti_topology *t, int32_t nranks, int32_t link);
     void (*node_name)(const tutti_topology *t, int32_t nranks, int32_t node, char out[40]);
     bool (*cell)(const tutti_topology *t, int32_t node,
-                 double at[2]); /* writes the place of a node on the grid of a picture; NULL, or it returns false: the
-                                 * kind has no grid */
+                 /* writes the place of a node on the grid of a picture. If it is NULL or returns false, the kind has no
+                  * grid */
+                 double at[2]);
     /* writes the name of a link; NULL: names are "node>node" */
     void (*link_name)(const tutti_topology *t, int32_t nranks, int32_t link, char out[32]);
     /* writes the links of the route from seat src to another seat dst; returns their number */
@@ -62,10 +67,10 @@ const tutti_preset *tutti_topology_preset(const tutti_topology_row *row,
                                           tutti_figure f); /* returns the preset of a figure; NULL if the kind has no
                                                             * such figure */
 
-/* Computes the place of a node in a picture, to the right and down, in cells of a grid that nodes fill; false: the kind
- * has no grid. */
+/* Computes the place of a node in a picture: its column at[0] and row at[1], in cells of a grid. Returns false if the
+ * kind has no grid. */
 bool tutti_topology_cell(const tutti_topology *t, int32_t nranks, int32_t node, double at[2]);
-/* Returns true if link l goes back along the cable of link l - 1. */
+/* Returns true if link l is the opposite direction of link l - 1, so that both are one cable. */
 bool tutti_link_goes_back(const tutti_fabric *net, int32_t l);
 
 /* Returns a figure as a whole number. */
@@ -77,40 +82,43 @@ static inline int32_t tutti_count(const tutti_topology *t, tutti_figure f)
 /* Returns one link of a duplex cable: cable c between nodes a and b is link 2c from a to b and link 2c + 1 back. */
 tutti_link tutti_cable_link(int32_t link, int32_t a, int32_t b, double bytes_per_s, double latency_s);
 
-/* Fills rank_of[seat], the rank that sits on each seat; -1 for an empty seat. */
+/* Writes to rank_of[seat] the rank that sits on each seat; -1 for an empty seat. */
 void tutti_place_invert(const tutti_topology *t, int32_t nranks, int32_t nseats, int32_t *rank_of);
 tutti_status tutti_place_check(const tutti_topology *t, tutti_failure *err);
 
-/* Reads a number of at most `most` digits, no more than 9, at text[*at] and moves *at behind it (topology_text.c).
- * false: no digit is there. */
+/* Reads a number at text[*at] and moves *at behind it (topology_text.c). It may have up to `most` digits, and `most` is
+ * at most 9. Returns false if there is no digit. */
 bool tutti_digits_read(const char *text, size_t n, size_t *at, size_t most, int32_t *out);
-/* Read pairs joined by NVLinks (topology_cards.c), "0-1.0-3x2" of n bytes, into t->mesh, each pair once; and print
- * them. */
+/* tutti_mesh_parse reads the n bytes of a text such as "0-1.0-3x2" into t->mesh: pairs of GPUs that NVLinks join, each
+ * pair once, with their number of NVLinks. The next function prints the mesh (topology_cards.c). */
 bool tutti_mesh_parse(tutti_topology *t, const char *text, size_t n);
 void tutti_mesh_print(const tutti_topology *t, tutti_strbuf *out);
 
 /* Chooses one of n equal paths by a hash of the seed, source, destination, channel and level. */
 int32_t tutti_ecmp_pick(const tutti_topology *t, int32_t src, int32_t dst, int32_t channel, int level, int32_t n);
 
-/* Reads the first line of /sys/PATH, without its end and cut at 63 bytes; false if there is none. */
+/* Reads the first line of the file /sys/PATH, without its newline and cut at 63 bytes. Returns false if there is
+ * none. */
 bool tutti_sysfs_line(char out[64], const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Named machines (topology_machine.c): fills in kind and figures of the machine that the n bytes of text name;
- * TUTTI_ERR_USAGE: there is none. */
+/* Named machines (topology_machine.c). Fills in kind and figures of the machine whose name is the n bytes of text.
+ * TUTTI_ERR_USAGE: there is no such machine. */
 tutti_status tutti_topology_take_machine(const char *text, size_t n, tutti_topology *t, tutti_failure *err);
 /* Sets the figures of a kind to their presets. */
 void tutti_topology_take_presets(const tutti_topology_row *row, tutti_topology *t);
-/* Writes the source of a machine's figure, in brackets; and the machine's nodes and their prices, a line each. Write
- * nothing if the topology is no machine. */
+/* tutti_topology_machine_source writes the source of a machine's figure, in brackets. The next function writes the
+ * machine's nodes and their prices, a line each. Both write nothing if the topology is no machine. */
 void tutti_topology_machine_source(const tutti_topology *t, tutti_figure f, tutti_strbuf *out);
 void tutti_topology_machine_nodes(const tutti_topology *t, tutti_strbuf *out);
 
 /* Return the meaning and the unit of a figure (topology_figures.c). */
 const char *tutti_figure_meaning(tutti_figure f);
 const char *tutti_figure_example(tutti_figure f);
-/* Parses "10Gb" -> 1.25e9 and so on; false if the text has not the dimension of f. Not for a list of seats. */
+/* Parses the value of figure f: "10Gb" is 1.25e9 bytes per second, and so on. Returns false if the text does not have
+ * the dimension of f. It is not for lists of seats. */
 bool tutti_figure_parse(tutti_figure f, const char *text, size_t nbytes, double *out);
-bool tutti_figure_is_ethernet(const char *text, size_t nbytes); /* true for "25GbE" and the like */
+/* returns true if the text is a rate of Ethernet, such as "25GbE" */
+bool tutti_figure_is_ethernet(const char *text, size_t nbytes);
 /* Prints the shortest text that parses to the same figure, within 1e-12: "10Gb", "5us". Sets need up to 48 bytes. */
 void tutti_figure_print(tutti_figure f, double value, char out[64]);
 

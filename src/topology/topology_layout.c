@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology_layout.c: places the nodes and cables of a network's picture. Cables between nodes of the bottom row run
- * below it, each in a lane of its own if they would overlap; longer cables run lower. */
+ * below the row. Cables that would overlap run at different heights, called lanes, with longer cables lower. */
 #include "topology_layout.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 
 enum { CELL_X = 96, CELL_Y = 76, SPACE = 74, APART = 110, ROW = 110, EDGE = 24, LANE = 9, PORT = 7, AROUND = 10 };
 
-/* Computes each node's distance from the ranks, ignoring the direction of links. */
+/* Computes each node's row: its distance from the nearest rank in links, ignoring their direction. */
 static int32_t rows_find(const tutti_fabric *net, int32_t *row)
 {
     int32_t most = 0;
@@ -24,7 +24,7 @@ static int32_t rows_find(const tutti_fabric *net, int32_t *row)
         }
     }
     for (int32_t v = 0; v < net->nnodes; v++) {
-        if (row[v] == INT32_MAX / 2) row[v] = 0; /* puts a seat that no link reaches into the bottom row */
+        if (row[v] == INT32_MAX / 2) row[v] = 0; /* a seat that no link reaches goes into the bottom row */
         most = row[v] > most ? row[v] : most;
     }
     return most;
@@ -122,7 +122,7 @@ static bool is_blocked(const tutti_fabric *net, const tutti_drawing *at, int32_t
 
 typedef struct {
     int32_t link, lane;
-    double from, to; /* x of the middles of the cable's two end nodes, from < to */
+    double from, to; /* x positions of the middles of the cable's two end nodes, from < to */
 } span;
 
 static int by_length(const void *x, const void *y)
@@ -132,14 +132,16 @@ static int by_length(const void *x, const void *y)
     return d < 0 ? -1 : d > 0 ? 1 : a->link < b->link ? -1 : a->link > b->link;
 }
 
-/* Assigns a lane to each cable, and orders the cables' ends at a node: ends of shorter cables are farther out. */
+/* Assigns a lane to each cable. Orders the cables' ends at each node so that ends of shorter cables are farther from
+ * the node's middle. */
 static void lanes_give(span *spans, int32_t n, double bottom, tutti_drawing *out)
 {
     qsort(spans, (size_t)n, sizeof *spans, by_length);
     for (int32_t i = 0; i < n; i++) {
         span *s = &spans[i];
-        int32_t left = 0, right = 0; /* number of shorter cables to the right of this cable's left end, and to the left
-                                      * of its right end */
+        /* left: number of shorter cables that begin at the same node as this cable's left end; right: the same for its
+         * right end */
+        int32_t left = 0, right = 0;
         for (int32_t k = 0; k < i; k++) {
             const bool apart = spans[k].to < s->from - 1 || spans[k].from > s->to + 1;
             left += fabs(spans[k].from - s->from) < 1;
@@ -164,8 +166,8 @@ static tutti_cable_way way_around(const tutti_drawing *at, int32_t a, int32_t b)
     return (tutti_cable_way){at->x[a] - side, at->y[a], at->x[b] - side, at->y[b], -AROUND, 0};
 }
 
-/* Sets the routes of all cables in the picture. lowest: the y of the row whose cables get lanes below it; NAN: no row
- * has lanes. */
+/* Sets the routes of all cables in the picture. lowest: y position of the row whose cables get lanes below it; NAN: no
+ * row has lanes. */
 static void ways_take(const tutti_fabric *net, double lowest, tutti_drawing *out)
 {
     span *spans = tutti_alloc(((size_t)net->nlinks + 1) * sizeof *spans);
@@ -196,7 +198,7 @@ void tutti_drawing_make(const tutti_topology *t, const tutti_fabric *net, double
     const int32_t highest = rows_find(net, row);
     double lowest = (double)NAN;
     if (cells_take(t, net, top, out)) {
-        /* the topology is drawn on a grid */
+        /* in this case the topology is drawn on a grid */
     } else if (highest == 0) {
         circle_take(net, top, out);
     } else {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology_machine.c: machines with names, such as "@v100-25gbe". A machine is a kind of topology and its figures, each
  * with its source, from a file of src/topology/machines (base/text/sourced.h) that the build embeds. A key of such a
- * file is a figure of the kind. role.NAME counts nodes of a role, price.NAME is the cost of one node of it, life is the
- * number of hours of work that the price buys. Ranks sit on the nodes of role.compute. */
+ * file is a figure of the kind, or one of these: role.NAME is the number of nodes with a role, price.NAME is the price
+ * of one such node, and life is the number of hours of work that a price buys. Ranks sit on the nodes of
+ * role.compute. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,7 +144,7 @@ char *tutti_topology_machine_about(const char *name)
     return tutti_strbuf_detach(&out);
 }
 
-/* Writes the source of a figure that still has the machine's value; nothing otherwise. */
+/* Writes the source of a figure if the figure still has the machine's value. Otherwise it writes nothing. */
 void tutti_topology_machine_source(const tutti_topology *t, tutti_figure f, tutti_strbuf *out)
 {
     tutti_sourced s;
@@ -191,7 +192,7 @@ bool tutti_topology_machine_prices(const tutti_topology *t, tutti_machine_prices
         if (!l->from || strncmp(l->key, "price.", 6) != 0 || !strcmp(l->key, "price.compute")) continue;
         snprintf(role, sizeof role, "role.%.60s", l->key + 6);
         number_of(&s, l->key, &price);
-        number_of(&s, role, &count); /* count stays 1 for the network, which has no role */
+        number_of(&s, role, &count); /* for the network, which has no role, count stays 1 */
         found.once += price * count;
     }
     tutti_sourced_release(&s);

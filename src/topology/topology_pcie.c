@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_pcie.c: the topology pcie: servers of GPUs on PCIe, after the server of EFLOPS (Dong et al., HPCA 2020).
- * With nics = GPUs each GPU has a NIC of its own under its PCIe switch; fewer NICs are shared. inside=nic sends bytes
- * that would cross the root complex or the link between sockets through the NICs instead. */
+/* topology_pcie.c: the topology pcie: servers of GPUs on PCIe, after the server of EFLOPS (Dong et al., HPCA 2020). If
+ * there are as many NICs (nics=) as GPUs, each GPU has a NIC of its own under its PCIe switch. Fewer NICs are shared.
+ * inside=nic sends bytes that would cross the root complex or the link between sockets through the NICs instead. */
 #include "detect/server.h"
 
 static void pcie_server(const tutti_topology *t, tutti_server *out)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_place.c: places ranks on the seats of a topology. Seats stand in groups behind one switch (or host, or
- * server). Placements:
+/* topology_place.c: places ranks on the seats of a topology. Seats form groups: those behind one switch, on one host or
+ * in one server. Placements:
  *   block        ranks take seats in order
  *   round-robin  ranks take one seat from each group in turn
  *   list         ranks take seats as the list says
@@ -57,7 +57,7 @@ int32_t tutti_topology_group_of(const tutti_topology *t, int32_t rank)
     return size ? tutti_topology_seat_of(t, rank) / size : 0;
 }
 
-/* Sets host_of[r] to the lowest rank of r's group if `of_groups`, else to r. */
+/* Sets host_of[r] for each rank r: with `of_groups` to the lowest rank of r's group, else to r itself. */
 static void find_first(const tutti_topology *t, int32_t nranks, bool of_groups, int32_t *host_of)
 {
     int32_t size = group_size(t), ngroups = size ? tutti_topology_nseats(t, nranks) / size : 1;

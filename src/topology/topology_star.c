@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_star.c: the topology star: hosts on one switch that never blocks, one rank on each host, full duplex. Links:
- * up(r) = 2r, down(r) = 2r + 1. The up link has the latency of the whole route. */
+/* topology_star.c: the topology star: hosts on one switch that never blocks, with one rank on each host and full-duplex
+ * links. Links: up(r) = 2r, down(r) = 2r + 1. The up link has the latency of the whole route. */
 #include <stdio.h>
 
 #include "topology_impl.h"

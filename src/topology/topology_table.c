@@ -89,7 +89,8 @@ tutti_link tutti_cable_link(int32_t link, int32_t a, int32_t b, double bytes_per
     return (tutti_link){back ? b : a, back ? a : b, bytes_per_s, latency_s};
 }
 
-/* Numbers nodes: node_of[seat] is the rank for a taken seat; empty seats follow. */
+/* Numbers the nodes of seats. The node of a taken seat has the number of its rank; empty seats get the numbers behind
+ * the ranks. */
 static void seats_number(const tutti_topology *t, int32_t nranks, int32_t nseats, int32_t *node_of)
 {
     int32_t next = nranks;
@@ -193,7 +194,8 @@ int tutti_topology_route(const tutti_topology *t, int32_t src, int32_t dst, int3
 int tutti_topology_port(const tutti_topology *t, int nlinks)
 {
     const int behind = rows[t->kind]->behind_port;
-    /* a route too short to leave and enter a host stays inside one host and has no port: -1 */
+    /* a route that is too short to leave a host and enter another stays inside one host and has no port, so the result
+     * is -1 */
     return behind && nlinks >= 2 * behind ? nlinks - behind : -1;
 }
 

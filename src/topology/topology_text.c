@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology_text.c: reads and prints the one-line text form of a topology, and describes it for people.
  *
- * A key that is wrong, does not belong to this kind of topology, or has no effect beside the other figures is refused:
- * a key without effect must not look as if it had one. */
+ * A key is refused if it is wrong, if it does not belong to this kind of topology, or if it has no effect with the
+ * other figures, because the user would believe that it has one. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 #include "../base/text/strbuf.h"
 #include "topology_impl.h"
 
-/* Assumed share of a port's rate that is lost for each further sender (incast). A port with a queue of 1 MiB lost 0.01
- * at 300 Mbit/s (docs/topologies.md, incast); faster ports are assumed to lose the same share. */
+/* Assumed part of a port's rate that is lost for each sender after the first one (incast). A port with a queue of 1 MiB
+ * lost 0.01 at 300 Mbit/s (docs/topologies.md, incast). Faster ports are assumed to lose the same part. */
 static const double ETHERNET_INCAST = 0.01;
 
 static bool is_idle(const tutti_topology *t, tutti_figure f)
@@ -50,7 +50,7 @@ bool tutti_digits_read(const char *text, size_t n, size_t *at, size_t most, int3
     return *at > from;
 }
 
-/* Parses "3.1.0.2": the seats of ranks 0, 1, 2, ... */
+/* Parses a list such as "3.1.0.2": the seats of ranks 0, 1, 2, ... */
 static bool seats_parse(tutti_topology *t, const char *text, size_t n)
 {
     t->nlisted = 0;
@@ -110,7 +110,7 @@ static tutti_status kind_find(const char *text, size_t n, tutti_topology_kind *o
     return TUTTI_ERR_USAGE;
 }
 
-/* Refuses contradictions between several figures. */
+/* Returns a failure if figures contradict each other. */
 static tutti_status whole_check(const tutti_topology *t, tutti_failure *err)
 {
     const tutti_topology_row *row = tutti_topology_row_at((int)t->kind);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_torus.c: the topology torus: nodes on a grid of x * y * z that closes in every direction, one rank on each
- * node, one duplex cable between neighbours (also if a side has only two nodes). Node = (k * y + j) * x + i. A route
- * goes along x, then y, then z, each time the shorter way round. If both ways are equally long, even nodes go forward
- * and odd nodes backward. Every link has the latency `lat`. */
+/* topology_torus.c: the topology torus: nodes on a grid of x * y * z whose last and first nodes are neighbours in every
+ * direction, with one rank on each node. Neighbours have one duplex cable, even if a side has only two nodes. Node = (k
+ * * y + j) * x + i. A route goes along x, then y, then z, each time in the shorter direction. If both ways are equally
+ * long, even nodes go forward and odd nodes backward. Every link has the latency `lat`. */
 #include <stdio.h>
 
 #include "topology_impl.h"
@@ -11,7 +11,7 @@ enum { NDIMS = 3 };
 
 typedef struct {
     int32_t side[NDIMS], stride[NDIMS];
-    int32_t first[NDIMS]; /* for each dimension: number of its first cable */
+    int32_t first[NDIMS]; /* for each dimension: number of the first cable along it */
     int32_t nseats, ncables;
 } shape;
 
@@ -62,7 +62,8 @@ static int32_t neighbour(const shape *s, int32_t node, int d)
     return node + ((at + 1) % s->side[d] - at) * s->stride[d];
 }
 
-/* Returns the cable from `node` forward in direction d. With two nodes a side only the even node has such a cable. */
+/* Returns the number of the cable from `node` forward along dimension d. If the side has two nodes, only the node with
+ * coordinate 0 has such a cable. */
 static int32_t cable_of(const shape *s, int32_t node, int d)
 {
     if (s->side[d] > 2) return s->first[d] + node;
@@ -90,8 +91,8 @@ static void torus_node_name(const tutti_topology *t, int32_t nranks, int32_t nod
              (int)coordinate(&s, node, 2));
 }
 
-/* Places nodes for a picture: the layers of dimension z are drawn behind each other, a little shifted. A torus of one
- * row is drawn as a ring and has no grid. */
+/* Places a node in a picture. The layers of dimension z are drawn behind each other, a little shifted. A torus with
+ * only one row is drawn as a ring and has no grid. */
 static bool torus_cell(const tutti_topology *t, int32_t node, double at[2])
 {
     const shape s = shape_of(t);
@@ -114,8 +115,8 @@ static int torus_route(const tutti_topology *t, int32_t src, int32_t dst, int32_
         int32_t hops = forward ? ahead : side - ahead;
         for (; hops > 0; hops--) {
             int32_t at = coordinate(&s, src, d), before = src + ((at + side - 1) % side - at) * s.stride[d];
-            bool out = side == 2 ? at == 0 : forward; /* true: the link in the cable's own direction; false: the
-                                                       * opposite one */
+            /* true for the link in the cable's own direction, false for the opposite one */
+            bool out = side == 2 ? at == 0 : forward;
             links[n++] = 2 * cable_of(&s, forward || side == 2 ? src : before, d) + !out;
             src = forward ? neighbour(&s, src, d) : before;
         }

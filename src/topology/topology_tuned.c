@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_tuned.c: reads the figures of this host that `tutti coll tune` wrote. They are in one file, whose last line
- * that is no comment is the text form of a topology. A missing file is no failure: figures are then assumed. A file
- * fitted with another number of cores is not used, because its figures are of another machine or of another share of
- * it. */
+/* topology_tuned.c: reads the figures of this host that `tutti coll tune` wrote. They are in one file. Its last line
+ * that is not a comment is the text form of a topology. A missing file is no failure: then figures are assumed. A file
+ * that was fitted with another number of cores is not used, because it describes another machine, or another part of
+ * the machine. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,8 @@ char *tutti_topology_tuned_path(void)
     return tutti_strbuf_detach(&path);
 }
 
-/* Returns the last line that has text and does not begin with '#', cut out of `text` in place, or NULL. */
+/* Returns the last line that is not empty and does not begin with '#', or NULL. It ends the line with '\0' inside
+ * `text`. */
 static char *last_line(char *text)
 {
     char *found = NULL, *rest = NULL;
@@ -48,7 +49,7 @@ static void note(char notes[TUTTI_TOPOLOGY_NOTES], const char *format, ...)
     va_end(args);
 }
 
-/* Reads the topology in the file; *found is false if there is no file. */
+/* Reads the topology from the file. *found becomes false if there is no file. */
 static tutti_status read_fitted(const char *path, const tutti_host_shape *machine, tutti_topology *out, bool *found,
                                 tutti_failure *err)
 {

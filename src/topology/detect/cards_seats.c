@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cards_seats.c: turns the cards that NVML finds (detect_cards.c) into a topology with a seat for each card.
+/* cards_seats.c: turns the cards that NVML finds (detect_cards.c) into a topology with a seat, that is, a place for a
+ * rank, for each card.
  *
  * Rates are those of NCCL's topology code, as everywhere in src/topology. Like NCCL, this file takes an NVLink's rate
  * from the card's compute capability, because NVML has reported version 5.0 on H100s, whose links are 4.0. PCIe has
- * 0.1875 GB/s a lane in generation 1, so 12 GB/s in generation 3 x16. The rate of the slowest card counts. NVML does
- * not report the link between sockets, so its preset is kept. Cards under one PCIe switch, or on one board, share a
- * switch of the tree. A switch behind another switch is placed beside it, under the socket. The socket's link bounds
- * its routes as well, because all links of the tree have one rate. */
+ * 0.1875 GB/s a lane in generation 1, so 12 GB/s in generation 3 x16. All cards get the rate of the slowest one. NVML
+ * does not report the link between sockets, so that link keeps its preset rate. Cards under one PCIe switch, or on one
+ * board, share a switch of the tree. A switch behind another switch is placed beside it, under the socket. That changes
+ * no rate: all links of the tree have one rate, so the socket's link bounds such routes anyway. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +19,7 @@ enum { ONE_SWITCH = 10, ONE_NODE = 40, MAX = TUTTI_MAX_SERVER_GPUS };
 typedef struct {
     const tutti_host_cards *cards;
     tutti_topology *t;
-    char *notes; /* gets notes for the user, up to TUTTI_TOPOLOGY_NOTES bytes; or NULL */
+    char *notes; /* receives notes for the user, up to TUTTI_TOPOLOGY_NOTES bytes; may be NULL */
 } seating;
 
 static void note(const seating *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -46,7 +47,7 @@ static double nvlink_rate(int capability)
     return capability >= 70 ? 20e9 : 18e9;
 }
 
-/* Bytes per second of a card's PCIe link; 0: unknown. */
+/* Returns the rate of a card's PCIe link in bytes per second; 0: unknown. */
 static double pcie_rate(const tutti_host_card *card)
 {
     return card->generation >= 1 && card->generation <= 6 ? 0.1875e9 * card->width * (1 << (card->generation - 1)) : 0;
@@ -59,7 +60,7 @@ static bool has_nvlinks(const tutti_host_cards *c, int i)
     return n > 0;
 }
 
-/* Takes the rate of the slowest card that has any NVLink. */
+/* Sets the topology's rate of an NVLink to that of the slowest card that has any NVLink. */
 static void take_nvlink_rate(const seating *s)
 {
     double slowest = 0, fastest = 0;
@@ -93,8 +94,8 @@ static void take_pcie_rate(const seating *s)
     set_figure(s, TUTTI_FIGURE_PCIE, slowest);
 }
 
-/* Puts cards into one group if PCIe paths no longer than `level` join them, through other cards too. group[i]: the
- * number of card i's group; groups are numbered by their first cards. Returns the number of groups. */
+/* Puts cards into one group if PCIe paths no longer than `level` join them, through other cards too. group[i] becomes
+ * the number of card i's group. Groups are numbered in the order of their first cards. Returns the number of groups. */
 static int find_groups(const tutti_host_cards *c, int level, int group[MAX])
 {
     int ngroups = 0;
@@ -114,16 +115,17 @@ static int find_groups(const tutti_host_cards *c, int level, int group[MAX])
 }
 
 typedef struct {
-    int nsockets, nswitches /* per socket */, nslots /* per switch */;
-    int slot[MAX]; /* for each card: number of its slot in the tree */
+    int nsockets, nswitches /* of each socket */, nslots /* of each switch */;
+    int slot[MAX]; /* for each card: number of its slot, counted over the whole tree */
 } tree;
 
 static void grow_tree(const tutti_host_cards *c, tree *out)
 {
     tutti_host_cards known = *c;
-    /* at: for each switch, its number in its socket */
+    /* For each card: its socket, its switch. For each switch: first card, number in its socket, number of filled slots.
+     * For each socket: number of switches. */
     int socket[MAX], sw[MAX], first[MAX], at[MAX], filled[MAX] = {0}, switches[MAX] = {0};
-    for (int i = 0; i < c->n; i++) /* cards with an unknown path between them count as cards of one socket */
+    for (int i = 0; i < c->n; i++) /* if the path between two cards is unknown, they count as cards of one socket */
         for (int j = 0; j < c->n; j++)
             if (known.ancestor[i][j] == TUTTI_ANCESTOR_UNKNOWN) known.ancestor[i][j] = ONE_NODE;
     *out = (tree){.nsockets = find_groups(&known, ONE_NODE, socket)};
@@ -138,7 +140,7 @@ static void grow_tree(const tutti_host_cards *c, tree *out)
     for (int i = 0; i < c->n; i++) out->slot[i] += (socket[i] * out->nswitches + at[sw[i]]) * out->nslots;
 }
 
-/* Fills the mesh of NVLinks, in which cards are named by their slots, in ascending order. */
+/* Writes the mesh of NVLinks. In it cards are named by their slots, in ascending order. */
 static void take_mesh(const seating *s, const tree *tr)
 {
     int card_in[MAX];
@@ -153,12 +155,12 @@ static void take_mesh(const seating *s, const tree *tr)
     if (!t->nmesh) return;
     set_figure(s, TUTTI_FIGURE_MESH, t->nmesh);
     take_nvlink_rate(s);
-    /* NCCL's latency of a step over NVLink; the preset of this kind is the latency of PCIe */
+    /* NCCL's latency of a step over NVLink, because this kind's preset is the latency of PCIe */
     t->figure[TUTTI_FIGURE_SOFTWARE] =
         tutti_topology_preset(tutti_topology_row_at(TUTTI_TOPOLOGY_NVSWITCH), TUTTI_FIGURE_SOFTWARE)->value;
 }
 
-/* Seats rank r on card r, whatever the order of their slots. */
+/* Lists the seats of the ranks: rank r sits on card r, even if slots have another order. */
 static void take_seats(const seating *s, const tree *tr)
 {
     int32_t seat[MAX];
@@ -205,7 +207,7 @@ static tutti_status seat_in_tree(const seating *s, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* Numbers the cards as GPUs behind NVSwitches; a card without an NVLink into a switch gets no seat. */
+/* Makes the topology of cards behind NVSwitches. A card without an NVLink into a switch gets no seat. */
 static void seat_at_switches(const seating *s)
 {
     const tutti_host_cards *c = s->cards;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* detect_cards.c: finds NVIDIA's cards of this machine by NVML: names, NVLinks, PCIe paths between them. A fact that
- * the driver does not support is unknown. Any other refusal, or a contradiction, is a failure in words. */
+/* detect_cards.c: finds NVIDIA's cards of this machine by NVML: names, NVLinks, PCIe paths between them. If the driver
+ * does not support a question, the fact is unknown. Any other refusal, or a contradiction, is a failure with a
+ * message. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +36,8 @@ static tutti_status check(const reader *r, int code, const char *question, int c
                       whose, why ? why : "unknown error", code);
 }
 
-/* Checks as check does, for a question that the driver need not support: then *value becomes `unknown`. */
+/* Works as check, but if the driver does not support the question, *value becomes `unknown` and the result is
+ * TUTTI_OK. */
 static tutti_status check_or(const reader *r, int code, const char *question, int card, int unknown, int *value)
 {
     if (code != TUTTI_NVML_NOT_SUPPORTED) return check(r, code, question, card);
@@ -48,7 +50,7 @@ static bool is_same_address(const tutti_nvml_pci *a, const tutti_nvml_pci *b)
     return a->domain == b->domain && a->bus == b->bus && a->device == b->device;
 }
 
-/* Terminates a text and replaces letters that a terminal cannot print. */
+/* Ends a text with '\0' and replaces characters that a terminal cannot print. */
 static void make_printable(char *text, size_t room)
 {
     text[room - 1] = '\0';
@@ -96,7 +98,7 @@ static int card_at(const reader *r, const tutti_nvml_pci *address)
     return -1;
 }
 
-/* Reads an active NVLink of card i. */
+/* Reads the version and the other end of an active NVLink of card i. */
 static tutti_status read_link(reader *r, int i, unsigned link)
 {
     tutti_host_card *card = &r->out->card[i];
@@ -126,7 +128,7 @@ static tutti_status read_link(reader *r, int i, unsigned link)
     return TUTTI_OK;
 }
 
-/* Asks for links one after the other: NVML refuses the first that the card does not have. */
+/* Asks for the NVLinks of card i one after the other, until NVML refuses one: the card has no more. */
 static tutti_status read_links(reader *r, int i)
 {
     for (unsigned link = 0; link < TUTTI_NVML_MAX_LINKS; link++) {

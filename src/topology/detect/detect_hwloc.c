@@ -5,7 +5,7 @@
 #include "../../base/host/cores.h"
 #include "../topology_impl.h"
 
-/* Returns the bytes of all caches of a level, or of the first one alone. */
+/* Returns the bytes of all caches of a type together, or only of the first one. */
 static int64_t cache_bytes(hwloc_topology_t machine, hwloc_obj_type_t type, bool all)
 {
     int64_t sum = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* detect_sysfs.c: finds cores and caches of this machine in /sys, in a build without hwloc. A last-level cache is
- * counted once: machines with several sockets are underestimated, which only makes predictions of mid-sized vectors
- * cautious. */
+/* detect_sysfs.c: finds cores and caches of this machine in /sys, in a build without hwloc. It counts only one
+ * last-level cache. So on a machine with several sockets too little cache is assumed, and times for mid-sized vectors
+ * are predicted too long. */
 #include <stdio.h>
 
 #include "../../base/host/cores.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nvml.h: declarations of the calls of NVML that tutti makes; NVML is the library of NVIDIA's driver that knows its
- * cards. It is loaded when needed (base/host/library.h) and never linked. Layouts and numbers are those of NVML's
- * version 2 interface, which drivers keep. Threads: any; NVML has locks of its own. */
+/* nvml.h: declarations of the NVML functions that tutti calls. NVML is the library of NVIDIA's driver that answers
+ * questions about cards. It is loaded when needed (base/host/library.h) and never linked. Structs and constants are
+ * those of NVML's version 2 interface, which newer drivers still have. Threads: any; NVML has locks of its own. */
 #ifndef TUTTI_TOPOLOGY_NVML_H
 #define TUTTI_TOPOLOGY_NVML_H
 

@@ -6,24 +6,23 @@
  *             NIC -- switch between servers
  *
  * Cables of a server, in this order: GPU to PCIe switch; PCIe switch to socket; socket to socket; NICs; pairs with
- * NVLinks. A NIC sits under a PCIe switch; its cable has the rate of the slower of NIC and PCIe. GPU g uses NIC g *
- * nics / GPUs. If each GPU has a NIC, that is its own, under its own switch (EFLOPS, Dong et al., HPCA 2020). A pair
- * with several NVLinks is one cable with their rates together. Without a direct NVLink, a way over NVLinks goes through
- * as few other GPUs as possible. */
+ * NVLinks. A NIC sits under a PCIe switch. Its cable has the rate of the NIC or of PCIe, whichever is lower. GPU g uses
+ * NIC g * nics / GPUs. So if there are as many NICs as GPUs, each GPU has a NIC of its own under its own switch
+ * (EFLOPS, Dong et al., HPCA 2020). Several NVLinks of a pair are one cable with the sum of their rates. If two GPUs
+ * have no NVLink between them, a route over NVLinks goes through as few other GPUs as possible. */
 #include "server.h"
 
 #include <math.h>
 #include <stdio.h>
 
 typedef struct {
-    int32_t ngpus, nswitches, nnics;              /* numbers for each server: of GPUs in use, of PCIe switches, of
-                                                   * NICs */
-    int32_t switch0, cpu0, middle;                /* number of the first PCIe switch's node, of the first socket's, and
-                                                   * of the switch between servers */
-    int32_t to_socket, qpi, nic, nvlink, ncables; /* number of the first cable of each kind in a server; ncables: number
-                                                   * of cables of a server */
-    int32_t pair[TUTTI_MAX_NVLINK_PAIRS];         /* for each pair of GPUs in use that NVLinks join: its index in the
-                                                   * mesh */
+    int32_t ngpus, nswitches, nnics; /* for each server: number of GPUs in use, of PCIe switches, of NICs */
+    /* numbers of nodes: of the first PCIe switch, of the first socket, of the switch between servers */
+    int32_t switch0, cpu0, middle;
+    /* in a server: number of the first cable of each kind; ncables: how many cables a server has */
+    int32_t to_socket, qpi, nic, nvlink, ncables;
+    /* for each pair of GPUs in use that NVLinks join: the pair's index in the mesh */
+    int32_t pair[TUTTI_MAX_NVLINK_PAIRS];
 } layout;
 
 static bool takes_part(const tutti_server *s, int gpu)
@@ -31,8 +30,7 @@ static bool takes_part(const tutti_server *s, int gpu)
     return s->gpus >> gpu & 1;
 }
 
-/* Return the number in the machine of the i-th GPU in use, and the index among the GPUs in use of a machine's
- * number. */
+/* gpu_of returns the number, in the machine, of the i-th GPU in use. index_of returns i for such a number. */
 static int gpu_of(const tutti_server *s, int32_t i)
 {
     for (int g = 0;; g++)
@@ -96,7 +94,7 @@ int32_t tutti_servers_nlinks(const tutti_topology *t, int32_t nranks)
     return 2 * s.hosts * layout_of(&s).ncables;
 }
 
-/* Returns the PCIe switch of a NIC, as numbered in its server. */
+/* Returns the number, in the server, of the PCIe switch under which a NIC sits. */
 static int32_t switch_of_nic(const layout *l, int32_t nic)
 {
     return nic * l->nswitches / l->nnics;
@@ -143,9 +141,9 @@ void tutti_servers_node_name(const tutti_topology *t, int32_t nranks, int32_t no
         snprintf(out, 40, "%s%s%d", host, node < l.cpu0 ? "pcie" : "cpu", (int)(at % per));
 }
 
-/* Finds the route from a GPU to a PCIe switch of its server, over the sockets if it is another GPU's switch. Cables are
- * given as links in the upward direction; with `up` false all links point the other way, and the caller reverses their
- * order. */
+/* Finds the route from a GPU to a PCIe switch of its server. If it is not the GPU's own switch, the route goes over the
+ * sockets. With `up`, the links lead from the GPU to the switch. Without, each link is the opposite one of its cable,
+ * still in the same order; the caller reverses the order. */
 static int to_switch(const tutti_server *s, const layout *l, int32_t seat, int32_t target, bool up, int32_t *links)
 {
     int32_t host = seat / l->ngpus, base = 2 * host * l->ncables, i = seat % l->ngpus, own = gpu_of(s, i) / s->slots;
@@ -159,7 +157,8 @@ static int to_switch(const tutti_server *s, const layout *l, int32_t seat, int32
     return n;
 }
 
-/* Finds the route from a GPU to the switch between servers, or back. */
+/* Finds the route from a GPU to the switch between servers, or with `up` false the opposite links, as to_switch
+ * does. */
 static int to_middle(const tutti_server *s, const layout *l, int32_t seat, bool up, int32_t *links)
 {
     int32_t gpu = gpu_of(s, seat % l->ngpus), all = s->sockets * s->switches * s->slots, nic = gpu * l->nnics / all;
@@ -170,7 +169,7 @@ static int to_middle(const tutti_server *s, const layout *l, int32_t seat, bool 
     return n;
 }
 
-/* Returns the NVLink from one GPU of the server to another, -1 if they have none. */
+/* Returns the number of the NVLink from GPU a of the server to GPU b; -1 if they have none. */
 static int32_t nvlink_between(const tutti_server *s, const layout *l, int a, int b)
 {
     for (int32_t c = l->nvlink; c < l->ncables; c++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* server.h: servers of GPUs under PCIe switches, root complexes and a link between two sockets, optionally with NVLinks
- * between the GPUs; a switch that never blocks joins several servers. The rows pcie, dgx1p, dgx1v and cards share it.
- * Threads: shared (pure functions). */
+ * between the GPUs; a switch that never blocks joins several servers. The topologies pcie, dgx1p, dgx1v and cards share
+ * these functions. Threads: any (pure functions). */
 #ifndef TUTTI_TOPOLOGY_SERVER_H
 #define TUTTI_TOPOLOGY_SERVER_H
 
@@ -9,9 +9,9 @@
 
 /* One server as the row of its kind describes it. */
 typedef struct tutti_server {
-    int32_t hosts, sockets, switches /* per socket */, slots /* per switch */, nics;
+    int32_t hosts, sockets, switches /* of each socket */, slots /* of each switch */, nics;
     bool joined;   /* true if there are NICs and a switch between servers */
-    unsigned gpus; /* set of GPUs in use, of sockets * switches * slots */
+    unsigned gpus; /* bit set of the GPUs in use, among sockets * switches * slots GPUs */
     tutti_wires wires;
     bool through_nics; /* true if GPUs of one server under different switches exchange through NICs */
     const tutti_nvlink *nvlinks;
@@ -21,9 +21,9 @@ typedef struct tutti_server {
 /* Returns true if NVLinks alone join all GPUs in use. */
 bool tutti_server_nvlinks_join(const tutti_server *s);
 
-/* Functions for the rows of the kinds that describe a `server`. */
+/* Functions for the rows of the kinds of topology whose `server` is not NULL. */
 int32_t tutti_servers_nseats(const tutti_topology *t, int32_t nranks);
-int32_t tutti_servers_group(const tutti_topology *t); /* number of GPUs of a server in use */
+int32_t tutti_servers_group(const tutti_topology *t); /* returns the number of GPUs in use of a server */
 int32_t tutti_servers_nnodes(const tutti_topology *t, int32_t nranks);
 int32_t tutti_servers_nlinks(const tutti_topology *t, int32_t nranks);
 tutti_link tutti_servers_link(const tutti_topology *t, int32_t nranks, int32_t link);
