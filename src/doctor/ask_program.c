@@ -10,7 +10,8 @@
 
 static const double LIMIT_S = 0.5;
 
-/* The child's answer fits into the pipe, so it need not be read while the child runs. */
+/* Reads the child's answer from the pipe after the child's end. The answer fits into the pipe, so nobody need read
+ * while the child runs. */
 static void read_answer(int fd, char out[TUTTI_ANSWER])
 {
     size_t n = 0;

@@ -7,8 +7,8 @@
 #include "../device/cuda/cuda.h"
 #include "doctor_impl.h"
 
-static const double MOST_S = 1; /* seconds after which further cards are only counted, because opening a card may take a
-                                 * second */
+/* seconds; when they are over, the remaining cards are only counted, because opening a card may take a second */
+static const double MOST_S = 1;
 
 static void say_library(tutti_exam *e, int i)
 {
@@ -32,7 +32,7 @@ static void say_card(tutti_exam *e, int number)
                          "cannot be used: %s", err.text);
 }
 
-/* Returns false if there is no driver, with a finding about that: nothing else of CUDA can be checked then. */
+/* Returns false, and adds a finding, if there is no driver. Then nothing else of CUDA can be checked. */
 static bool has_driver(tutti_exam *e)
 {
     tutti_cuda_part driver;

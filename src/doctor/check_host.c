@@ -14,7 +14,8 @@
 
 static const double SLOW_CLOCK_NS = 500;
 enum { READS_OF_CLOCK = 2000 };
-/* A limit above this is none: a control group of version 1 without a limit reports a number near 2^63. */
+/* Bytes: a limit above this number means no limit, because a control group of version 1 without a limit reports a
+ * number near 2^63. */
 static const int64_t NO_LIMIT = 1LL << 50;
 static const int64_t LITTLE_MEMORY = 1LL << 30, TOO_LITTLE_MEMORY = 128LL << 20;
 
@@ -101,8 +102,8 @@ void tutti_doctor_check_clock(tutti_exam *e)
     const bool told =
         tutti_doctor_first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource", source);
     int64_t best = INT64_MAX;
-    for (int round = 0; round < 3; round++) { /* measures three rounds and takes the fastest, because another program
-                                               * may interrupt a round */
+    /* three rounds, of which the fastest counts, because another program may interrupt a round */
+    for (int round = 0; round < 3; round++) {
         const int64_t begin = tutti_clock_ns();
         for (int i = 0; i < READS_OF_CLOCK; i++) (void)tutti_clock_ns();
         const int64_t took = tutti_clock_ns() - begin;

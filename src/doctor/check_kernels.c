@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_kernels.c: checks of what computes on the processor: instruction set, oneDNN, threads, and the kernels that the
- * chooser takes for each family of layers. */
+ * chooser takes for whole networks. */
 #include <stdlib.h>
 
 #include "../base/clock.h"
@@ -10,7 +10,7 @@
 #include "../training/graph/graph.h"
 #include "doctor_impl.h"
 
-enum { BATCH = 32 }; /* number of samples for which kernels are chosen */
+enum { BATCH = 32 }; /* number of samples in the batch for which kernels are chosen */
 
 void tutti_doctor_check_instructions(tutti_exam *e)
 {

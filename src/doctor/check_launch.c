@@ -15,7 +15,8 @@ static bool is_set(const char *name)
     return text && *text;
 }
 
-/* Returns the program that set the launch variables. torchrun and `tutti train` are known by one more variable each. */
+/* Returns the name of the program that set the launch variables. torchrun and `tutti train` are recognised by one more
+ * variable each. */
 static const char *who_set_the_variables(const tutti_group_config *c)
 {
     if (is_set("TORCHELASTIC_RUN_ID")) return "torchrun";
@@ -34,7 +35,7 @@ static void say_refused(tutti_exam *e, const tutti_failure *err)
     else
         snprintf(remedy, sizeof remedy, "Correct the variable%s%s%s.", unset[0] ? ", or leave the launcher by '" : "",
                  unset, unset[0] ? "'" : "");
-    /* takes the reason only: a launcher's refusal has the reason, a colon, and remedies */
+    /* takes only the reason: the message has the reason, a colon, and remedies */
     const int length = err->status == TUTTI_ERR_RENDEZVOUS ? (int)strcspn(err->text, ":") : (int)strlen(err->text);
     tutti_doctor_say(e, NULL, TUTTI_FINDING_BAD, remedy, "%.*s", length, err->text);
 }
@@ -58,7 +59,7 @@ void tutti_doctor_check_launcher(tutti_exam *e)
                          who_set_the_variables(&c), c.launcher, c.rank, c.nranks);
 }
 
-/* True if the kernel may give the port to a connection of another program. */
+/* True if the port is in the range from which the kernel gives ports to other programs' connections. */
 static bool is_ephemeral(int port)
 {
     char line[TUTTI_LINE];
@@ -93,7 +94,7 @@ void tutti_doctor_check_port(tutti_exam *e)
     tutti_group_config c;
     const char *variables;
     bool is_read;
-    /* a failure here was reported by the check before this one */
+    /* the check before this one has already reported such a failure */
     if (tutti_launcher_look(&c, &variables, &is_read, NULL)) return;
     if (is_read)
         say_port(e, &c);
@@ -101,7 +102,7 @@ void tutti_doctor_check_port(tutti_exam *e)
         tutti_doctor_say(e, NULL, TUTTI_FINDING_OK, NULL, "the system chooses one, and PMIx tells it to all ranks");
 }
 
-/* Cuts the text at the end of its first line. */
+/* Ends the text at the end of its first line, and returns it. */
 static const char *first_line(char *text)
 {
     text[strcspn(text, "\n")] = '\0';

@@ -13,7 +13,7 @@
 enum { MANY_RANKS = 64, FEW_PROCESSES = 256 };
 static const int64_t LOCKED_FOR_CARDS = 1LL << 30;
 
-/* Returns the soft limit; INT64_MAX = none. */
+/* Returns the soft limit of a resource; INT64_MAX = no limit. */
 static int64_t soft_limit(__rlimit_resource_t what)
 {
     struct rlimit limit;
@@ -42,7 +42,7 @@ void tutti_doctor_check_open_files(tutti_exam *e)
         (unsigned long long)limit.rlim_max, ranks, ranks == 1 ? "" : "s");
 }
 
-/* Returns the processes that the tightest control group still allows; INT64_MAX = no limit. */
+/* Returns how many more processes the tightest control group allows; INT64_MAX = no limit. */
 static int64_t left_of_groups(void)
 {
     tutti_control_walk walk;
@@ -55,7 +55,7 @@ static int64_t left_of_groups(void)
         snprintf(path, sizeof path, "%s/pids.current", walk.folder);
         if (!tutti_doctor_first_line(path, now)) continue;
         const int64_t max = strtoll(most, &end, 10);
-        if (end == most) continue; /* "max": no limit */
+        if (end == most) continue; /* the file has "max": no limit */
         const int64_t left = max - strtoll(now, NULL, 10);
         if (left < least) least = left;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_network.c: checks of what carries bytes between ranks: interfaces, wires, UCX, memory of other processes. */
+/* check_network.c: checks of what carries bytes between ranks: interfaces, wires, UCX, and reading the memory of other
+ * processes. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ static void add_interface(const tutti_wire_interface *all, int n, int at, tutti_
 {
     const tutti_wire_interface *of = &all[at];
     for (int i = 0; i < at; i++)
-        if (!strcmp(all[i].name, of->name)) return; /* an interface is added with its first address only */
+        if (!strcmp(all[i].name, of->name)) return; /* an interface is added only once, at its first address */
     tutti_strbuf_printf(text, "%s%s", text->length ? "; " : "", of->name);
     for (int i = at; i < n; i++)
         if (!strcmp(all[i].name, of->name)) tutti_strbuf_printf(text, " %s", all[i].address);
@@ -89,8 +90,8 @@ void tutti_doctor_check_ucx(tutti_exam *e)
         tutti_doctor_say(e, NULL, lacks_cards ? TUTTI_FINDING_NOTE : TUTTI_FINDING_OK,
                          "This host has RDMA cards: install UCX's verbs modules, raise ulimit -l, or check UCX_TLS.",
                          "%s", words);
-    } else if (is_wanted || rdma || (ucx->survey && err.status != TUTTI_ERR_RENDEZVOUS)) { /* the library of this wire
-                                                                                            * is on this host */
+        /* true if the library of this wire is on this host */
+    } else if (is_wanted || rdma || (ucx->survey && err.status != TUTTI_ERR_RENDEZVOUS)) {
         tutti_doctor_say_failure(e, is_wanted ? TUTTI_FINDING_BAD : TUTTI_FINDING_NOTE,
                                  ucx->survey ? err.text : ucx->absent,
                                  "Check UCX_TLS and UCX_NET_DEVICES, or unset TUTTI_WIRE.");
@@ -99,7 +100,8 @@ void tutti_doctor_check_ucx(tutti_exam *e)
     }
 }
 
-/* Reads memory of this process by the call that reads memory of others: filters of containers refuse that call. */
+/* Reads memory of this process by the system call that reads other processes' memory, and returns errno. Filters of
+ * containers may refuse that call. */
 static int try_call(void)
 {
     int from = 1, to = 0;

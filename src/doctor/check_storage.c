@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_storage.c: checks of the folder where checkpoints will lie: whether it can be written, its space, and how long
- * fsync takes. A checkpoint is safe only after fsync, so its rate bounds how often a run can save. */
+ * fsync takes. A checkpoint is safe only after fsync, so the speed of fsync limits how often a run can save. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -79,8 +79,8 @@ void tutti_doctor_check_folder(tutti_exam *e)
     free(path);
 }
 
-/* Writes and syncs blocks until there are MOST_SYNCS of them or MOST_S is over. Returns their number; 0 and errno: the
- * first one failed. */
+/* Writes and syncs blocks until there are MOST_SYNCS of them or MOST_S seconds are over. Returns the number of blocks;
+ * 0 with errno: the first block failed. */
 static int measure(int fd, double seconds[MOST_SYNCS])
 {
     static const char block[BLOCK];

@@ -67,7 +67,7 @@ void tutti_doctor_say(tutti_exam *e, const char *name, tutti_finding_state state
     all->count[state]++;
 }
 
-/* Returns the part of a failure's words that says what to do, behind the last colon; NULL: the words have none. */
+/* Returns the part of a failure's message that says what to do, which follows the last colon; NULL if there is none. */
 static const char *remedy_in(const char *words)
 {
     static const char *const verbs[] = {"install ", "unset ", "look ", "say ", "raise ", "set "};

@@ -25,17 +25,18 @@ struct tutti_check {
     void (*look)(tutti_exam *e);
 };
 
-/* Adds a finding. name: NULL = the check's own name. remedy: one sentence, ignored if the state is ok. The format and
- * its arguments make the text `found`. */
+/* Adds a finding. name: the finding's name; NULL = the name of the check that runs. remedy: one sentence, ignored if
+ * the state is ok. The format and its arguments make the text `found`. */
 void tutti_doctor_say(tutti_exam *e, const char *name, tutti_finding_state state, const char *remedy,
                       const char *format, ...) __attribute__((format(printf, 5, 6)));
-/* Adds a finding from a failure. If its words end with a remedy ("X is missing: install Y"), that becomes the
- * finding's remedy; else `otherwise` does. */
+/* Adds a finding from a failure. words: the failure's message. If it ends with a remedy ("X is missing: install Y"),
+ * that becomes the finding's remedy; else `otherwise` does. */
 void tutti_doctor_say_failure(tutti_exam *e, tutti_finding_state state, const char *words, const char *otherwise);
-/* Writes "1.5 GiB", "64 KiB" or "12 B". */
+/* Writes a number of bytes as text: "1.5 GiB", "64 KiB" or "12 B". */
 enum { TUTTI_BYTES_TEXT = 24 };
 const char *tutti_doctor_bytes(int64_t nbytes, char out[TUTTI_BYTES_TEXT]);
-/* Reads the first line of a file, without its end. False: there is no such file, or it cannot be read. */
+/* Reads the first line of a file, without its newline. Returns false if there is no such file, or if it cannot be
+ * read. */
 enum { TUTTI_LINE = 160 };
 bool tutti_doctor_first_line(const char *path, char out[TUTTI_LINE]);
 
@@ -44,8 +45,8 @@ bool tutti_doctor_has_rdma(void);
 
 /* --- ask_program.c --- */
 typedef enum { TUTTI_PROGRAM_ABSENT, TUTTI_PROGRAM_FAILS, TUTTI_PROGRAM_ANSWERS } tutti_doctor_answer;
-/* Runs a program of $PATH with one argument, for half a second at most, and keeps the beginning of what it prints on
- * both streams. */
+/* Runs a program that $PATH finds, with one argument, for half a second at most. Keeps the beginning of what it prints
+ * to stdout and stderr. */
 enum { TUTTI_ANSWER = 1024 };
 tutti_doctor_answer tutti_doctor_ask(const char *name, const char *argument, char out[TUTTI_ANSWER]);
 

@@ -45,7 +45,8 @@ tutti_status tutti_partition_given(tutti_core_set *out, tutti_failure *err)
                       TUTTI_CORES_VARIABLE, text);
 }
 
-/* Adds to a failure that this process may use fewer cores than the host has: a launcher may have bound it. */
+/* If this process may use fewer cores than the host has, adds this to a failure's message, because a launcher may have
+ * bound the process. */
 static void hint_at_binding(const tutti_core_set *given, tutti_failure *err)
 {
     tutti_core_set host;

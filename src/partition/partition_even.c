@@ -4,16 +4,16 @@
  *
  * hwloc_distrib goes down the tree and deals groups to subtrees by their weight, so two groups of one cache may have
  * half the cores of a third group. Ranks that step together wait for the rank with the fewest cores, so here equal
- * lengths come first. What is left to choose is which runs are one core longer. Dynamic programming finds the best
- * choice: best[g][k] is the most worth of the first g runs if k of them are longer. */
+ * lengths come first. The only choice that is left is which runs are one core longer. Dynamic programming finds the
+ * best choice: best[g][k] is the greatest total worth (worth_of) of the first g runs if k of them are longer. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "../base/arena.h"
 #include "partition_impl.h"
 
-/* Returns the worth of beginning a run at core `at`: 0 inside a shared cache, most at the border of two memory
- * nodes. */
+/* Returns how good it is to begin a run at core `at`: 0 inside a shared cache, the highest value at the border of two
+ * memory nodes. */
 static int64_t worth_of(const tutti_core_unit *units, int n, int at)
 {
     const int64_t most = n + 1;
@@ -29,11 +29,12 @@ void tutti_partition_cut_evenly(const tutti_core_unit *units, int n, int ngroups
     const int length = n / ngroups, nlonger = n % ngroups, width = nlonger + 1;
     int64_t *best = tutti_alloc(sizeof *best * (size_t)width);
     bool *is_longer = tutti_alloc(sizeof *is_longer * (size_t)ngroups * (size_t)width);
-    for (int k = 1; k < width; k++) best[k] = -1; /* impossible: zero runs cannot have k longer ones */
+    for (int k = 1; k < width; k++) best[k] = -1; /* -1 means impossible: of zero runs, no k > 0 can be longer */
     for (int g = 0; g < ngroups; g++) {
-        for (int k = width - 1; k >= 0; k--) { /* downwards: best[k - 1] must still be that of g runs */
+        /* goes downwards, because best[k - 1] must still be the value for g runs */
+        for (int k = width - 1; k >= 0; k--) {
             const int64_t as_longer = k > 0 ? best[k - 1] : -1, as_other = best[k];
-            /* >, not >=: if both are worth the same, the longer runs come first */
+            /* > and not >=, so that of two equally good choices the one with the longer runs first is taken */
             is_longer[g * width + k] = as_longer > as_other;
             best[k] = as_longer > as_other ? as_longer : as_other;
             if (best[k] >= 0) best[k] += worth_of(units, n, (g + 1) * length + k);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* partition_groups.c: cuts a machine into groups of cores that share a cache or a memory domain.
  *
- * A core may belong to several nodes. Its nearest nodes are those with the fewest cores. Memory higher up in the tree
- * (a node without cores of its own) is therefore nearest to no core. Two kinds of memory at one place (as on KNL) are
+ * A core may belong to several nodes. Its nearest nodes are those with the fewest cores. Memory that many cores share
+ * at a higher level of hwloc's tree is therefore nearest to no core. Two kinds of memory at one place (as on KNL) are
  * both nearest. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +59,8 @@ static bool are_together(const tutti_core_unit *a, const tutti_core_unit *b, tut
     return kind == TUTTI_PARTITION_L3 ? a->cache == b->cache : !memcmp(&a->nodes, &b->nodes, sizeof a->nodes);
 }
 
-/* Groups units that share a cache or a memory domain, as the kind says; returns the number of groups. */
+/* Puts units that share a cache or a memory domain (as `kind` says) into one group. group_of[i] becomes the group of
+ * unit i. Returns the number of groups. */
 static int group_by(const tutti_core_unit *units, int n, tutti_partition_kind kind, int *group_of)
 {
     int ngroups = 0;
@@ -102,10 +103,10 @@ static tutti_status assign(const tutti_core_unit *units, int n, const tutti_part
 /* ---- caches in words ---- */
 
 typedef struct {
-    tutti_core_set levels; /* last-level caches of the group, as hwloc numbers them at their level */
+    tutti_core_set levels; /* last-level caches that the group uses, by hwloc's numbers */
     hwloc_obj_t any;
     int64_t nbytes;
-    int nthreads; /* hardware threads of all these caches */
+    int nthreads; /* number of hardware threads that these caches serve */
 } cache_sum;
 
 static void add_cache(cache_sum *sum, hwloc_obj_t cache)
@@ -151,7 +152,7 @@ static void fill_group(tutti_core_group *g, const tutti_core_unit *units, int n,
     describe_cache(&sum, g);
 }
 
-/* Returns true if the sets share a node. Also true for two sets without any node: they form one domain of unknown
+/* Returns true if the sets share a node, or if both have no node: groups without nodes form one domain of unknown
  * memory. */
 static bool meet(const tutti_core_set *a, const tutti_core_set *b)
 {

@@ -14,7 +14,7 @@ static hwloc_bitmap_t bitmap_of(const tutti_core_set *set)
     return b;
 }
 
-/* Loads the machine. hwloc itself leaves out the cores and nodes that control groups withhold. */
+/* Loads hwloc's description of this machine. hwloc itself leaves out cores and nodes that control groups forbid. */
 static bool load(hwloc_topology_t *out)
 {
     hwloc_topology_t machine;
@@ -27,8 +27,8 @@ static bool load(hwloc_topology_t *out)
     return true;
 }
 
-/* Restricts the machine to the given cores. Refuses missing cores: hwloc would silently leave them out, and the groups
- * would have other cores than asked for. */
+/* Restricts the machine to the given cores. Fails if a core is missing, because hwloc would silently leave it out, and
+ * the groups would have other cores than asked for. */
 static tutti_status restrict_to(hwloc_topology_t machine, const tutti_core_set *given, tutti_failure *err)
 {
     hwloc_bitmap_t set = bitmap_of(given);
@@ -82,8 +82,8 @@ static tutti_status bind_cores(hwloc_topology_t machine, const tutti_core_group 
     return st;
 }
 
-/* Binds memory, but not strictly: if the nodes have no page left, pages come from other nodes. The policy is the
- * thread's, and threads that it starts inherit it. */
+/* Binds memory, but not strictly: if the nodes have no page left, pages come from other nodes. The policy belongs to
+ * the calling thread, and threads that it starts inherit it. */
 static void bind_memory(hwloc_topology_t machine, const tutti_core_group *g, tutti_binding *out)
 {
     if (!tutti_cores_count(&g->nodes)) return;
