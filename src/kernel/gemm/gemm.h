@@ -22,8 +22,8 @@
  * numbers for zero. The error of an element is at most 2 (k + 4) 2^-24 (|A| |B| + |bias| + |C|) before C is rounded to
  * its type; GELU adds 2^-18 of its value, down to 2^-80.
  *
- * Threads: a plan is frozen and may be shared; workspace and C belong to one run at a time. Runs allocate nothing and
- * cannot fail. */
+ * Threads: any may use a plan at the same time; workspace and C belong to one run. Runs allocate nothing and cannot
+ * fail. */
 #ifndef TUTTI_GEMM_H
 #define TUTTI_GEMM_H
 

@@ -6,8 +6,7 @@
  * right, channel) of a window; for dW, over the positions of all samples. So bits depend only on the row of loops and
  * on the type, not on threads, blocks or memory orders.
  *
- * Threads: a plan is frozen and may be shared; scratch belongs to one run at a time. Runs allocate nothing and cannot
- * fail. */
+ * Threads: any may use a plan at the same time; scratch belongs to one run. Runs allocate nothing and cannot fail. */
 #ifndef TUTTI_WINDOWS_PRODUCT_H
 #define TUTTI_WINDOWS_PRODUCT_H
 

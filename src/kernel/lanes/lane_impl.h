@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_impl.h: the tables of loops behind lane_*.c, one for each instruction set: AVX-512, AVX2, plain C. Every loop is
  * written once, in lane_*_loops.h, and takes f32, bf16 and f16: elements are widened in registers, arithmetic is that
- * of f32, and results are rounded once. Threads: shared (pure functions). */
+ * of f32, and results are rounded once. Threads: any (pure functions). */
 #ifndef TUTTI_LANE_IMPL_H
 #define TUTTI_LANE_IMPL_H
 
