@@ -186,7 +186,7 @@ static bool is_blocked(const tutti_layout *l, int d)
     return false;
 }
 
-/* A line of n elements along the innermost dim, whose first element lies at `row` in the order. */
+/* A line of n elements along the innermost dim. row: offset of its first element in the layout. */
 typedef struct {
     int dim;
     int64_t n, row;
@@ -205,7 +205,7 @@ static void copy_row(const tutti_layout *l, const row_place *at, const float *fr
     }
 }
 
-/* Walks a tensor row by row in row-major order. */
+/* Copies a tensor between row-major order and a layout, row by row. */
 static void walk(const tutti_shape *shape, const tutti_layout *l, const float *from, float *to_plain, float *to_order)
 {
     if (l->view.ndims) shape = &l->view;

@@ -42,7 +42,8 @@ typedef enum {
 struct tutti_kernel_request;
 struct tutti_tuned;
 
-/* The passes of an op. Gradients of parameters are computed before those of inputs. */
+/* The passes of an op: forward, gradients of parameters, gradients of inputs. Gradients of parameters are computed
+ * before those of inputs. */
 typedef enum { TUTTI_PASS_FORWARD, TUTTI_PASS_PARAMS, TUTTI_PASS_DATA, TUTTI_NPASSES } tutti_kernel_pass;
 const char *tutti_kernel_pass_name(tutti_kernel_pass p); /* returns "forward", "params" or "data" */
 
@@ -58,7 +59,7 @@ typedef struct {
     const char *name; /* the candidate's name; NULL if the pass is not run, or if no chooser was asked */
     tutti_chosen_why why;
     bool in_vain;   /* true if the request names another candidate for this op, which does not fit */
-    double seconds; /* with RULE and MEASURED: the seconds that the candidate takes */
+    double seconds; /* with TUTTI_CHOSEN_RULE and TUTTI_CHOSEN_MEASURED: the seconds that the candidate takes */
     const char *next;
     double next_seconds; /* the seconds of the candidate `next`, which is the second best. `next` is NULL if other
                           * passes decided the choice */

@@ -11,7 +11,7 @@
 
 typedef struct {
     int64_t out_channels, kernel, stride, pad, groups;
-    int init;        /* initial weights: TUTTI_CONV_UNIFORM or TUTTI_CONV_HE */
+    int init;        /* how weights are initialised: TUTTI_CONV_UNIFORM or TUTTI_CONV_HE */
     bool bias, relu; /* bias: a bias is added; relu: out = max(0, sum), the same as a ReLU behind the op */
 } tutti_conv_attrs;
 enum { TUTTI_CONV_UNIFORM, TUTTI_CONV_HE };
@@ -102,8 +102,8 @@ static inline bool tutti_kernel_params_wanted(const tutti_kernel *k, const tutti
 
 /* --- layouts --- */
 
-/* A blocked memory order: dims are split into blocks, the inner blocks of all dims lie together (oneDNN's nChw16c:
- * one inner block of 16 of dim 1). Coordinates contribute to the address independently of each other. */
+/* A blocked memory order. Dims are split into blocks, and the inner blocks of all dims lie together (oneDNN's nChw16c
+ * has one inner block: 16 of dim 1). Each coordinate adds a part to the address, independently of the others. */
 enum { TUTTI_MAX_INNER_BLOCKS = 8 };
 typedef struct tutti_layout {
     int64_t stride[TUTTI_MAX_DIMS]; /* for each dim: distance in elements from one outer block to the next */
@@ -147,7 +147,7 @@ void tutti_onednn_describe(char out[96]);
 
 /* --- adapters --- */
 
-/* Runs a row that computes a bare op where a ReLU is merged into it. */
+/* Computes an op with a merged ReLU by a row that can only compute the op without it. */
 extern const tutti_kernel_row tutti_kernel_fused_adapter;
 /* Tutti's own rows for ops whose speed memory bounds, for every order of activations, every type and any number of
  * threads. They refuse inputs of several types, and batch norms whose addend has another order; adapters handle
@@ -183,7 +183,7 @@ double tutti_implicit_conv_seconds(const tutti_kernel *k, const tutti_kernel_req
 extern const tutti_kernel_row tutti_kernel_plain_adapter;
 /* Makes k by the op's reference row. The `create` of another row calls it for shapes that this row cannot compute. */
 tutti_status tutti_kernel_fall_back(tutti_kernel *k, const struct tutti_kernel_request *r, tutti_failure *err);
-/* Runs a row that computes in f32 on activations of 16 bits. */
+/* Computes activations of 16 bits by a row that computes in f32. */
 extern const tutti_kernel_row tutti_kernel_half_adapter;
 /* Runs each pass by the row that request->by names for it. */
 extern const tutti_kernel_row tutti_kernel_joined_adapter;

@@ -59,7 +59,7 @@ enum {
  * tutti_kernel_row.create: op, attrs, in, ninputs, params, and a row-major f32 output. r->op is the candidate's op, and
  * r->order is the memory order (memory_order.h) that the output is to have. */
 typedef struct tutti_kernel_candidate {
-    const char *name;    /* such as "onednn"; several candidates may share a name for other ops or precisions */
+    const char *name;    /* such as "onednn"; candidates for different ops or precisions may have the same name */
     const char *op;      /* NULL means every op */
     unsigned passes;     /* the passes that the row computes: bits TUTTI_DOES_... */
     unsigned precisions; /* bits TUTTI_IN_...: precisions of the output and of the elements that are multiplied */
@@ -92,8 +92,9 @@ const tutti_kernel_candidate *tutti_candidate_find(const char *name, const char 
 /* The seconds that a candidate takes for a pass at a shape, on the processor and with the number of threads that the
  * tune file names. The strings contain no blanks. */
 typedef struct {
-    const char *op, *shape, *precision, *pass, *candidate; /* "dense", "64x800:units=500", "f32", "forward", "onednn" */
-    double seconds;                                        /* seconds of a pass, above 0 */
+    /* for example "dense", "64x800:units=500", "f32", "forward", "onednn" */
+    const char *op, *shape, *precision, *pass, *candidate;
+    double seconds; /* seconds of a pass, above 0 */
 } tutti_tuned_entry;
 
 /* The entries of a tune file for this processor and this number of threads. Borrowed, and never changed. */
@@ -105,9 +106,9 @@ typedef struct tutti_tuned {
     const struct tutti_tune_file *file;
 } tutti_tuned;
 
-/* Writes the word for a request: "64x20x12x12/nhwc:out_channels=50,kernel=5,stride=1,pad=0,groups=1,bias,relu/nhwc". It
- * holds the inputs (with order, and with type if that is not the precision's), the attributes and the wanted order of
- * the output. */
+/* Writes the text of a request's shape, such as
+ * "64x20x12x12/nhwc:out_channels=50,kernel=5,stride=1,pad=0,groups=1,bias,relu/nhwc". It has the inputs (with order,
+ * and with type if that is not the precision's), the attributes, and the wanted order of the output. */
 enum { TUTTI_CANDIDATE_SHAPE = 256 };
 void tutti_candidate_shape(const tutti_kernel *k, const tutti_kernel_request *r, char out[TUTTI_CANDIDATE_SHAPE]);
 

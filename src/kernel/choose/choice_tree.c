@@ -189,8 +189,8 @@ static int node_grow(grower *g, grown_sample *samples, int n, int depth)
     return at;
 }
 
-/* Copies the tree from node i on to the end of `to`, and returns the new place. A node whose two leaves choose the same
- * way becomes a leaf. */
+/* Appends node i and all nodes below it to `to`, and returns the node's new number. A node whose two leaves choose the
+ * same way becomes a leaf. */
 static int node_prune(const tutti_choice_tree *from, int i, tutti_choice_tree *to)
 {
     const tutti_tree_node *d = &from->node[i];

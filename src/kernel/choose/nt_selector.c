@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nt_selector.c: chooses the way to a dense product by its features, by the tree or a rule (nt_selector.h). */
+/* nt_selector.c: computes the features of a dense product's size and chooses the way to compute it, by a decision tree
+ * or a rule (nt_selector.h). */
 #include "nt_selector.h"
 
 #include <math.h>

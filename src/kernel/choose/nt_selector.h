@@ -19,7 +19,7 @@ typedef struct {
 } tutti_nt_size;
 
 enum { TUTTI_NT_FEATURES = 14 };
-/* Names of the features, by their numbers. */
+/* Returns the name of feature number i. */
 const char *tutti_nt_feature_name(int i);
 /* Writes the features of a size. Most are base-2 logarithms: of the sides, of the sides' ratios, and of each matrix's
  * bytes divided by the bytes of each cache of the processor. Others are the exponent of two in n and in k (rows at
@@ -28,8 +28,8 @@ void tutti_nt_features(const tutti_processor *p, const tutti_nt_size *s, double 
 
 /* Returns TUTTI_ERR_DATA if the tree asks for features that this program does not know. */
 tutti_status tutti_nt_check_tree(const tutti_tune_tree *t, tutti_failure *err);
-/* Returns the name of the candidate to use, by the tree t, which was checked, or by a rule of thumb (docs/selector.md)
- * if t is NULL. Cost: under a microsecond. */
+/* Returns the name of the candidate to use: by the tree t, which must have been checked, or by a rule of thumb
+ * (docs/selector.md) if t is NULL. Cost: under a microsecond. */
 const char *tutti_nt_choose(const tutti_tune_tree *t, const tutti_processor *p, const tutti_nt_size *s);
 
 #endif

@@ -9,18 +9,19 @@
  *
  * The rule looks at shapes, precision and instruction set, never at times. So every run, every rank and a resumed run
  * decide alike. TUTTI_ORDER=nchw|nchw8c|nchw16c|nchw32c|nhwc forces another order, for tests and benchmarks;
- * convolutions that cannot compute in it copy. */
+ * convolutions that cannot compute in it copy their inputs and outputs. */
 #ifndef TUTTI_KERNEL_ORDER_RULE_H
 #define TUTTI_KERNEL_ORDER_RULE_H
 
 #include "../kernel.h"
 
-/* A convolution's facts for the rule: input and output channels of a group, and floating-point operations. */
+/* A vote: a convolution's facts for the rule. They are input and output channels of a group, and floating-point
+ * operations. */
 typedef struct {
     int64_t in, out;
     double flops;
 } tutti_order_vote;
-/* Fills in the vote of an op. Returns false if the op is no convolution. */
+/* Fills in the vote of an op. Returns false if the op is not a convolution. */
 bool tutti_order_vote_of(const tutti_op_row *op, const void *attrs, const tutti_shape *in, const tutti_shape *out,
                          tutti_order_vote *vote);
 /* tutti_order_preferred returns the order that the candidates of this name (kernel.h) prefer. tutti_order_rule returns

@@ -15,11 +15,12 @@ typedef struct {
     int32_t ninputs, out_type, out_is_nhwc;
 } joining;
 
-/* The functions that join inputs and take gradients apart, for one way of dividing the elements among threads. */
+/* The functions that join inputs (join) and split the gradient (part), for one way of dividing the elements among
+ * threads. */
 typedef struct {
     tutti_cuda_function join, part;
     joining like; /* arguments of the launches; addresses are filled in for each call */
-    int each;     /* elements that a thread moves */
+    int each;     /* number of elements that a thread moves */
 } way;
 
 typedef struct {
@@ -53,7 +54,7 @@ static void describe(const tutti_kernel *k, joining *j)
     }
 }
 
-/* True if all inputs lie in the output's order. An input of one channel lies alike in both orders. */
+/* True if all inputs lie in the output's order. An input of one channel has the same bytes in both orders. */
 static bool is_one_order(const tutti_kernel *k, const joining *j)
 {
     bool one = true;

@@ -462,7 +462,7 @@ static rectangle rectangle_of(const job *w, int64_t product, bool is_last)
     return r;
 }
 
-/* Multiplies the rectangle of team t in each of the team's products. */
+/* Computes team t's part of the work: its rectangle of C, in each of its products. */
 static void multiply_team(const job *w, int64_t t)
 {
     const tutti_gemm_plan *plan = w->plan;

@@ -42,21 +42,22 @@ typedef enum {
 
 typedef enum { TUTTI_GEMM_NO_BIAS, TUTTI_GEMM_BIAS_OF_ROWS, TUTTI_GEMM_BIAS_OF_COLUMNS } tutti_gemm_bias;
 
-/* A product. All matrices are row-major: A is (m, k), or (k, m) if it is transposed; B is (k, n), or (n, k); C is (m,
- * n). */
+/* A request for a product. All matrices are row-major: A is (m, k), or (k, m) if it is transposed; B is (k, n), or (n,
+ * k) if it is transposed; C is (m, n). */
 typedef struct {
     int64_t m, n, k; /* k = 0 gives C = map(bias) */
     bool transpose_a, transpose_b;
-    int64_t stride_a, stride_b, stride_c; /* elements from one row in memory to the next; 0 means that rows lie side by
-                                           * side */
-    tutti_dtype type_a, type_b, type_c;   /* types of the matrices: f32, bf16 or f16 */
+    /* distance in elements from one row in memory to the next; 0 means that rows follow each other without gaps */
+    int64_t stride_a, stride_b, stride_c;
+    tutti_dtype type_a, type_b, type_c; /* types of the matrices: f32, bf16 or f16 */
     /* the type in which elements are multiplied: f32 or bf16; operands of another type are rounded to it when they are
      * packed */
     tutti_dtype multiplied;
     bool packed_a, packed_b; /* true if the caller has packed the operand by tutti_gemm_pack */
     int64_t batch;           /* number of products; 0 means 1 */
-    /* elements from one product's matrix to that of the next product; 0 means one matrix for all products (not for C).
-     * Packed operands of several products lie one behind the other: any value but 0 then means one operand each */
+    /* distance in elements from one product's matrix to that of the next product; 0 means one matrix for all products
+     * (not for C). Packed operands of several products lie one behind the other; for them any value but 0 means that
+     * each product has its own */
     int64_t apart_a, apart_b, apart_c;
     bool accumulate;      /* true: C += A B; then C must be f32, without bias or map */
     tutti_gemm_bias bias; /* which bias is added: none, m floats or n floats, the same for the whole batch */
@@ -68,15 +69,16 @@ typedef struct {
 typedef enum { TUTTI_GEMM_A, TUTTI_GEMM_B } tutti_gemm_operand;
 
 struct tutti_gemm_row;
-/* How a product is multiplied. tutti_gemm_plan_make fills it in; then it does not change, and callers may read the
- * fields that have comments. */
+/* A plan: how a product is computed. tutti_gemm_plan_make fills it in, and nothing changes it later. Callers may read
+ * the fields that have comments. */
 typedef struct {
     tutti_gemm gemm; /* the product, with every default filled in */
     /* true if C^T = B^T A^T is computed; then A and B, and m and n, have changed places in `gemm`. C and the bias lie
      * as before */
     bool is_turned;
     const struct tutti_gemm_row *row;
-    int64_t block_m, block_n, block_k; /* sides of the blocks, which fit the caches */
+    /* sides of the blocks, in elements; they are chosen by the sizes of the caches */
+    int64_t block_m, block_n, block_k;
     /* into how many parts the batch, the rows of C and its columns are divided among threads */
     int nteams_batch, nteams_m, nteams_n;
     bool streams; /* true if stores of C bypass the caches, because C is larger than these */

@@ -12,8 +12,9 @@
 
 /* ---- packing ---- */
 
-/* Takes WIDTH cells that are neighbours along the side. A cell holds one k, or a pair: that k and the next one, which
- * lies `next` further on (0 means that the second element is zero). */
+/* Loads WIDTH cells that are neighbours along the side, of which the first n exist. A cell holds one element of k, or a
+ * pair: that element and the next one along k, which lies `next` elements further (0 means that the second element is
+ * zero). */
 INLINE vector gemm_take_across(const void *from, int64_t at, int64_t next, int64_t n, tutti_dtype type)
 {
     const vector first = n < WIDTH ? take_some(from, at, n, type) : take(from, at, type);
@@ -24,7 +25,7 @@ INLINE vector gemm_take_across(const void *from, int64_t at, int64_t next, int64
     return (vector)join_upper(round_bf16(first), round_bf16(second));
 }
 
-/* Takes WIDTH cells that are neighbours along k, from n elements. */
+/* Loads WIDTH cells that are neighbours along k; n elements exist, the others count as zero. */
 INLINE vector gemm_take_along(const void *from, int64_t at, int64_t n, tutti_dtype type)
 {
     if (GEMM_PAIR == 1) return n < WIDTH ? take_some(from, at, n, type) : take(from, at, type);

@@ -113,7 +113,7 @@ static tutti_status check(const tutti_gemm *g, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* Fills in defaults for zeros. */
+/* Replaces zeros in the request by the defaults that they stand for. */
 static void fill_in(tutti_gemm *g)
 {
     if (!g->stride_a) g->stride_a = g->transpose_a ? g->m : g->k;

@@ -129,7 +129,7 @@ typedef struct {
     char *to, *threads;
 } job;
 
-/* Returns the place of panels of weights: [block of k][panel][k][column]. */
+/* Returns the address of a panel of packed weights. They lie as [block of k][panel][k][column]. */
 static tutti_gemm_cell *b_at(const job *w, int64_t first, int64_t panel)
 {
     const tutti_windows_product *p = w->p;

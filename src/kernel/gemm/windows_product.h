@@ -55,7 +55,7 @@ void tutti_windows_product_plan(tutti_windows_product *p);
 void tutti_windows_product_run(const tutti_windows_product *p, const void *memory, const float *weights,
                                const float *bias, void *to, void *scratch);
 
-/* The gradient of the weights: dW has a row of floats for each channel of dout, and a column for each number of a
+/* The gradient of the weights. dW has a row of floats for each channel of dout, and a column for each element of a
  * window. */
 typedef struct {
     const tutti_gemm_row *row;

@@ -12,11 +12,12 @@
 
 #include "lane_loops.h"
 
-enum { CONV_NUMBERS = WIDTH * CONV_PAIR }; /* elements in a vector */
+enum { CONV_NUMBERS = WIDTH * CONV_PAIR }; /* number of elements in a vector */
 
 /* --- forward --- */
 
-/* Adds x[i * apart ..] * weights[left * weights_apart ..] to sum (i, left), lane by lane; n elements of a vector. */
+/* Adds x[i * apart ..] * weights[left * weights_apart ..] to sum (i, left), lane by lane. n elements are multiplied;
+ * the other lanes stay as they are. */
 INLINE void conv_left_add(vector *sums, const conv_number *x, int64_t apart, const conv_number *weights,
                           int64_t weights_apart, int64_t n, int positions, int nleft)
 {
@@ -71,7 +72,7 @@ INLINE void conv_left_rows(const tutti_conv_call *c, int nleft)
 
 /* --- gradient of the weights --- */
 
-/* Adds the products of vectors of taps at x with the factors of a step. */
+/* Multiplies the vectors of taps at x by the factors of one step and adds the products to the sums. */
 INLINE void conv_left_step(vector sums[TUTTI_CONV_LEFT_VECTORS][TUTTI_CONV_LEFT], const conv_number *x,
                            const float *dout, int nleft, bool alone)
 {

@@ -19,9 +19,9 @@
 
 enum {
     CONV_VECTORS = 3,
-    CONV_MOST = WIDTH < 16 ? 3 : 4,      /* the most vectors of a tile, half a vector included */
-    CONV_MOST_TAPS = WIDTH < 16 ? 2 : 4, /* the most vectors of a tile of the weights' gradient, which is CONV_TAPS
-                                          * high */
+    CONV_MOST = WIDTH < 16 ? 3 : 4, /* largest number of vectors in a tile; half a vector counts as one */
+    /* largest number of vectors in a tile of the weights' gradient, which has CONV_TAPS taps */
+    CONV_MOST_TAPS = WIDTH < 16 ? 2 : 4,
     CONV_SHORT = 4, /* number of positions of a tile; it is CONV_LONG if the sums of a longer tile stay in registers */
     CONV_LONG = TUTTI_CONV_WIDTH,
     CONV_SUMS = WIDTH < 16 ? 12 : 24, /* number of vectors of sums that stay in registers */
@@ -30,8 +30,8 @@ enum {
 
 #include "lane_conv_left.h"
 
-/* A group of lanes (output channels, or taps): the first one, the whole vectors from it on, and the lanes of half a
- * vector. */
+/* A group of lanes, which hold output channels or taps: some whole vectors, and perhaps half a vector behind them.
+ * first: the first lane; rest: number of lanes in the half vector. */
 typedef struct {
     int64_t first, rest;
 } conv_lanes;

@@ -121,7 +121,7 @@ typedef struct {
 /* Computes row y of the output, or in the backward pass of the input's gradient. */
 typedef void tutti_pool_loop(const tutti_pool_call *c, int64_t y);
 
-/* Sums over the positions of a plane: sum[l] for each lane l. */
+/* Sums a plane over its positions: writes sum[l] for each lane l. */
 typedef void tutti_plane_sums(tutti_dtype type, const void *plane, int64_t lanes, int64_t positions, float *sum);
 
 /* --- convolutions of one sample (onednn_conv_lanes.c) --- */
@@ -140,7 +140,7 @@ typedef void tutti_plane_sums(tutti_dtype type, const void *plane, int64_t lanes
  * In the forward pass and the weights' gradient, the last `nleft` output channels behind whole vectors may be computed
  * by lanes of taps instead; tutti_conv_left returns their number. */
 typedef struct {
-    int64_t channels, width; /* channels and width of the input */
+    int64_t channels, width; /* number of channels, and width, of the input */
     int64_t out_channels, out_height, out_width, kernel;
     int64_t nleft;
     bool relu; /* true if the forward pass applies a ReLU */

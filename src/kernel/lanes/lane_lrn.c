@@ -18,7 +18,7 @@ typedef struct {
     bool planes;         /* true if positions lie side by side, false if channels do */
     int64_t margin;      /* number of zero channels on each side, which stand for channels that do not exist */
     int64_t tile, tiles; /* tile: number of positions of a tile; tiles: number of tiles of a sample */
-    int64_t room;        /* floats of a tile with all margins */
+    int64_t room;        /* number of floats in a tile, with all margins */
     int nthreads;
 } lrn;
 
@@ -58,7 +58,7 @@ typedef struct {
     bool forward;
 } job;
 
-/* Returns where the first element of a tile lies. */
+/* Returns the offset of a tile's first element, in floats, behind the margin. */
 static int64_t first_at(const lrn *s, int64_t positions)
 {
     return s->planes ? s->margin * positions : s->margin;
@@ -66,7 +66,7 @@ static int64_t first_at(const lrn *s, int64_t positions)
 
 static tutti_lane_view tile_view(const lrn *s, float *tile, int64_t positions, int64_t channel)
 {
-    const int64_t apart = s->at.channels + s->margin; /* floats between positions */
+    const int64_t apart = s->at.channels + s->margin; /* distance in floats from one position to the next */
     return (tutti_lane_view){.memory = tile,
                              .type = TUTTI_F32,
                              .at = first_at(s, positions) + channel * (s->planes ? positions : 1),

@@ -17,7 +17,9 @@ typedef struct {
     tutti_layout layout;
     const tutti_lane_row *row;
     bool is_max, turns;
-    int64_t lanes, groups; /* lanes: channels side by side in the loops' input; groups: such groups in a sample */
+    /* lanes: number of channels side by side in the loops' input; groups: number of such groups of channels in a
+     * sample */
+    int64_t lanes, groups;
     int nthreads;
 } pool;
 

@@ -82,7 +82,7 @@ INLINE void max_at(const tutti_pool_call *c, window w, int64_t from, int64_t to,
         for (int i = 0; i < n; i++) c->winner[to + i] = (uint8_t)which[i];
 }
 
-/* Does the same for a whole window whose size is a constant. */
+/* Does what max_at does, for a window that lies inside the plane and whose size is a compile-time constant. */
 INLINE void max_of(const tutti_pool_call *c, int64_t from, int64_t to, int kernel, tutti_dtype type)
 {
     vector best = take(c->in, from, type);
@@ -276,7 +276,8 @@ typedef struct {
     int64_t lanes, positions;
 } pool_plane;
 
-/* Sums vectors of lanes from l on: float sums of a tile of positions, then the sums of tiles. */
+/* Sums nvectors vectors of lanes, from lane l on, over all positions: first the positions of each tile, then the sums
+ * of the tiles. */
 INLINE void lane_sums(pool_plane p, int64_t l, float *sum, int nvectors, tutti_dtype type)
 {
     vector all_tiles[PLANE_VECTORS] = {{0}};

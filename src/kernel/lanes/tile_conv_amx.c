@@ -82,7 +82,8 @@ typedef struct {
     int64_t y, x;
 } position;
 
-/* Finds where the gradients of the outputs of the next 32 positions lie. NULL means that a position has no output. */
+/* Writes to `at` the addresses of the gradients of the outputs at the next 32 positions. NULL means that a position has
+ * no output. */
 static void find_gradients(const tutti_tile_conv *c, const uint16_t *dout, position *next, const uint16_t **at)
 {
     const int64_t row = row_of(c);
@@ -127,8 +128,8 @@ static void pair_all(const tutti_tile_conv *c, const uint16_t *in, uint32_t *to)
     for (int64_t i = paired; i < there; i++) to[i] = in[i];
 }
 
-/* Returns position (y, x) of the plane of positions that have these remainders, or NULL if it is outside, where no
- * output reads. */
+/* Returns the address of position (y, x) in the plane of positions that have the remainders `rest`. Returns NULL if it
+ * lies outside the input, where no output reads. */
 static const uint16_t *input_at(const tutti_tile_conv *c, const uint16_t *in, int64_t y, int64_t x, position rest)
 {
     const int64_t down = y * c->stride + rest.y, right = x * c->stride + rest.x;

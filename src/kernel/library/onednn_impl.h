@@ -27,7 +27,7 @@ typedef enum {
 
 typedef struct {
     tutti_onednn_where where;
-    size_t number; /* index of the input or parameter; or an offset in saved or scratch, in bytes */
+    size_t number; /* index of the input or parameter, or offset in saved or scratch memory, in bytes */
 } tutti_onednn_place;
 
 static inline tutti_onednn_place tutti_onednn_at(tutti_onednn_where where, size_t number)
@@ -52,7 +52,7 @@ typedef struct {
     int64_t out_channels, out_height, out_width, kernel, pad, stride;
     int64_t rows;               /* number of rows of the output, over all samples */
     int64_t size;               /* number of elements of a window */
-    int64_t tile;               /* for sums of the bias: number of positions that are added at once */
+    int64_t tile;               /* for the bias's gradient: number of positions that are added at once */
     size_t tile_at, product_at; /* offsets in scratch of a tile and of a product, in bytes */
     /* For the loops of lanes/. in_type: type of the input; type: type of all other values. The other fields: offsets in
      * scratch of weights, inputs, gradients and left-over weights, as words that hold pairs of bf16. */
@@ -102,7 +102,7 @@ typedef struct {
     dnnl_primitive_desc_t forward_pd;
     dnnl_memory_desc_t in, out; /* orders of the input and of the output */
     tutti_layout out_layout, param_layout[TUTTI_MAX_OP_PARAMS];
-    dnnl_status_t failed; /* the first failure, which stays */
+    dnnl_status_t failed; /* the first failure; later ones do not replace it */
     const char *failed_at;
 } tutti_onednn_state;
 

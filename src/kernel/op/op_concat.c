@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* op_concat.c: joins several inputs along dim 1, the channels: (B, C1, ...), (B, C2, ...) -> (B, C1 + C2, ...), as
- * PyTorch's cat with dim 1. Inception blocks join their branches so (Szegedy et al., CVPR 2015). */
+ * PyTorch's cat with dim 1. Inception blocks join their branches in this way (Szegedy et al., CVPR 2015). */
 #include <string.h>
 
 #include "../kernel_impl.h"

@@ -171,7 +171,9 @@ static void add_to_din(const tutti_kernel *k, const tutti_kernel_args *a, const 
     }
 }
 
-enum { CHAINS = 4 }; /* number of sums at a time: one weight in several filters, none of which waits for another */
+/* number of sums that are computed at a time: of one weight's place in several filters, so that no addition waits for
+ * another */
+enum { CHAINS = 4 };
 
 static void sum_dweights(const tutti_kernel *k, const tutti_kernel_args *a, const tap *t, const one_weight *w)
 {

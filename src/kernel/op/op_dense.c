@@ -65,7 +65,7 @@ static tutti_status create(tutti_kernel *k, const tutti_kernel_request *r, tutti
     return TUTTI_OK;
 }
 
-enum { CHAINS = 8 }; /* number of sums at a time, none of which waits for another */
+enum { CHAINS = 8 }; /* number of sums that are computed at a time, so that no addition waits for another */
 
 /* Describes several sums. Each sum adds n products of elements of a and b. a_step and b_step are the distances between
  * the elements of one sum, and `across` is the distance in b from one sum to the next. */
@@ -90,7 +90,7 @@ static void write_dots(const dots *d, int64_t count, const float *bias, float *o
     for (int64_t first = 0; first < count; first += CHAINS) {
         double sum[CHAINS];
         const int64_t nsums = count - first < CHAINS ? count - first : CHAINS;
-        if (nsums == CHAINS && d->across == 1) /* constants, so that sums stay in registers */
+        if (nsums == CHAINS && d->across == 1) /* calls with constants, so that sums stay in registers */
             sum_dots(&(dots){d->a, d->b, d->a_step, d->b_step, 1, d->n}, first, CHAINS, sum);
         else if (nsums == CHAINS)
             sum_dots(d, first, CHAINS, sum);

@@ -53,14 +53,14 @@ typedef struct {
  * counted from the begin of the padding and divided into `stride` classes: a class is every stride-th position. Each
  * class has taps of its own, at most `reach` in one direction. */
 typedef struct {
-    tutti_sparse_cut vectors; /* cut of the output channels */
+    tutti_sparse_cut vectors; /* how the output channels are cut into blocks */
     int nvectors;
     int64_t lanes;
     int64_t classes, reach;
     int64_t height, width; /* number of positions of one class, down and along a row */
     int64_t samples, rows; /* a tile: number of samples, and number of rows of each class */
     int64_t row;           /* number of positions in a row of the tile's gradients, including the zeros in front */
-    int64_t chunk;         /* number of input channels that a thread does at once */
+    int64_t chunk;         /* number of input channels that a thread computes at once */
     size_t sums_at, tiles_at, tile; /* offsets in scratch, and bytes of one tile (as in tutti_sparse_walk) */
     size_t value_at, place_at, start_at, plane_at, row_at, dout_at;
 } tutti_sparse_sum;
@@ -81,7 +81,7 @@ typedef struct {
      * each other in the run); part_step: floats from one part to the next */
     int64_t parts, part_step;
     int64_t sums;                   /* number of sums for an output channel: pieces * parts * piece */
-    int64_t chunk;                  /* number of output channels that a thread does at once */
+    int64_t chunk;                  /* number of output channels that a thread computes at once */
     size_t sums_at, tiles_at, tile; /* offsets in scratch, and bytes of one tile (as in tutti_sparse_walk) */
     size_t value_at, place_at, start_at, plane_at, windows_at, windows_of_at;
 } tutti_sparse_window;

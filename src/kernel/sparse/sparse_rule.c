@@ -13,7 +13,8 @@ typedef struct {
     double products, fixed;
 } cost;
 
-/* WIDE: layers with this many channels on both sides are wide. FEW: fewer input channels than this count as few */
+/* WIDE: a layer with at least this number of input and of output channels is wide. FEW: fewer input channels than this
+ * count as few */
 enum { WIDE = 64, FEW = 16 };
 static const double GAIN = 0.95;
 

@@ -112,7 +112,7 @@ static double clock_s(int nthreads)
     return nthreads > 1 ? tutti_clock_s() : tutti_clock_thread_s();
 }
 
-/* Returns the seconds of one run, from `repeats` runs in a row. */
+/* Returns the mean seconds of one run over `repeats` runs in a row. */
 static double run_time(tutti_kernel *k, const trial *t, tutti_kernel_pass pass, int nthreads, int repeats)
 {
     const double begin = clock_s(nthreads);

@@ -13,7 +13,7 @@ typedef struct {
     /* pages: the memory of each buffer; at: where the buffer begins in it */
     void *at[TUTTI_TRIAL_BUFFERS], *pages[TUTTI_TRIAL_BUFFERS];
     size_t nbytes[TUTTI_TRIAL_BUFFERS], mapped[TUTTI_TRIAL_BUFFERS];
-} tutti_trial_memory; /* to be zero-initialised */
+} tutti_trial_memory; /* begin with all bytes zero */
 void tutti_trial_memory_release(tutti_trial_memory *m);
 
 /* A candidate that fits a pass, and a kernel of it. */
@@ -27,7 +27,7 @@ typedef struct {
 int tutti_trial_contenders(const tutti_kernel_request *r, tutti_kernel_pass pass,
                            tutti_trial_contender out[TUTTI_TRIAL_CONTENDERS]);
 
-/* One measurement: the same pass of n kernels that compute the same result. */
+/* One measurement: one pass, computed by n kernels that all give the same result. */
 typedef struct {
     tutti_kernel *const *kernels;
     int n;

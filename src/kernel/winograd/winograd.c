@@ -33,7 +33,7 @@ typedef struct {
     tutti_blocks from, to;
     int64_t pad, down, right; /* pad: padding; down, right: number of tiles of a sample in each direction */
     int64_t ntiles, block;    /* ntiles: number of tiles of all samples; block: number of tiles of a block */
-    int64_t from_row, to_row; /* floats between rows of the matrices */
+    int64_t from_row, to_row; /* distance in floats from one row of a matrix to the next */
     /* the matrices of `from` (read), of `to` (made), and of the weights or their gradient (turned) */
     float *read, *made, *turned;
     /* the current block: its first tile, and the number of its tiles */
@@ -117,7 +117,7 @@ static int64_t floats_of(const passage *p)
     return PRODUCTS * (p->block * (p->from_row + p->to_row) + p->from.channels * p->to_row);
 }
 
-/* Returns the bytes of scratch: those of the direction that needs more. */
+/* Returns the bytes of scratch for the forward pass or the input's gradient, whichever needs more. */
 static size_t scratch_bytes(const tutti_winograd *w)
 {
     const passage there = passage_of(w, &w->in, &w->out, w->pad),

@@ -311,7 +311,7 @@ static void turn_back(void *arg, int64_t begin, int64_t end, int thread)
                                                  p->dweights + at + o, p->inputs * p->outputs);
 }
 
-/* Transposes the transformed weights of products [begin, end). */
+/* Transposes the matrices of transformed weights of products [begin, end). */
 static void turn_over(void *arg, int64_t begin, int64_t end, int thread)
 {
     const passage *p = arg;

@@ -70,8 +70,9 @@ void tutti_cuda_weights_round(const tutti_cuda_products *p, const tutti_cuda_bia
 /* ---- activations: (batch, groups * channels, height, width) ---- */
 
 typedef struct {
-    int64_t groups, channels, filled; /* channels of a group; filled: the same number, or the next multiple of 8 */
-    bool rows;                        /* the library's form is row-major, without padding */
+    /* groups: number of groups; channels: channels of a group; filled: channels, or the next multiple of 8 */
+    int64_t groups, channels, filled;
+    bool rows; /* the library's form is row-major, without padding */
 } tutti_cuda_channels;
 
 /* Returns how many bytes a value has in the library's form. */

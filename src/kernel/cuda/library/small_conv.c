@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* small_conv.c: plans and launches the f32 convolutions of few channels of small_conv.cu. */
+/* small_conv.c: plans and launches the kernels of small_conv.cu: f32 convolutions with few channels. */
 #include "small_conv.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 /* These repeat constants of small_conv.cu. */
 enum { ROWS = 32, THREADS = 256, COLUMNS = 64, MOST_COLUMNS = 1280, NSIZES = 3, LANES = 4, PARTS = 8 };
-enum { BLOCKS_EACH = 2 /* blocks that a multiprocessor runs at the same time */, LEAST_SLAB = 2 * ROWS };
+enum { BLOCKS_EACH = 2 /* number of blocks that a multiprocessor runs at the same time */, LEAST_SLAB = 2 * ROWS };
 /* number of filters and of positions of a tile, for each of the NSIZES tile sizes */
 static const int filters_of[NSIZES] = {16, 32, 64}, positions_of[NSIZES] = {64, 32, 32};
 
