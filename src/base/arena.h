@@ -24,7 +24,7 @@ char *tutti_arena_strdup(tutti_arena *arena, const char *text);
 void tutti_arena_reset(tutti_arena *arena);
 void tutti_arena_release(tutti_arena *arena);
 
-/* Allocates an array of n zeroed elements of a type. */
+/* Allocates an array of n elements of a type, all bytes zero. */
 #define TUTTI_ARENA_NEW(arena, type, n) ((type *)tutti_arena_alloc((arena), sizeof(type) * (size_t)(n)))
 
 /* Functions like calloc and realloc. Instead of returning NULL they end the process with a message that names file and

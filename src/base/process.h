@@ -17,7 +17,7 @@
 
 enum { TUTTI_STREAM_SAME = 0, TUTTI_STREAM_NOTHING = -1 };
 
-/* How a child begins. Members that are 0 or NULL are inherited from this process. */
+/* How a child is started. For a member that is 0 or NULL, the child inherits this process's own. */
 typedef struct {
     const char *const *argv; /* the program's arguments; the last entry is NULL */
     const char *program;     /* a path, or a name on $PATH; NULL: argv[0] */

@@ -47,7 +47,7 @@ typedef struct {
      * channel; none = the set's default */
     tutti_reals mean, std;
     bool label_last; /* csv: true if the label is the last column, false if it is the first */
-    int header;      /* csv: a tutti_header: whether the first line has names */
+    int header;      /* csv: a tutti_header, which says whether the first line has names of columns */
 } tutti_dataset_config;
 
 typedef enum { TUTTI_SPLIT_TRAIN, TUTTI_SPLIT_TEST } tutti_split;
@@ -135,8 +135,8 @@ typedef struct {
 } tutti_loader_config;
 typedef struct {
     int64_t step, first;   /* step: the batch's step; first: index of its first sample in the batch of all ranks */
-    const float *samples;  /* shape (n, C, H, W) */
-    const int32_t *labels; /* n labels */
+    const float *samples;  /* the samples, with shape (n, C, H, W) */
+    const int32_t *labels; /* the n labels of the samples */
     int64_t began_ns, filled_ns; /* times at which the loader began and ended filling the batch, by tutti_clock_ns */
     int64_t nreplaced;           /* number of samples that could not be read and were replaced */
     const char *why;             /* message about the first sample that could not be read */

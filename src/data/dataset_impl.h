@@ -20,7 +20,8 @@ struct tutti_dataset {
     tutti_shape shape; /* shape of one sample */
     int64_t count;
     int nclasses, nchannels;
-    bool crop, flip; /* crop: samples of this split are cropped at random; flip: mirrored at random */
+    /* crop: true if samples of this split are cropped at random; flip: true if they are mirrored at random */
+    bool crop, flip;
     double mean[TUTTI_MAX_CHANNELS], std[TUTTI_MAX_CHANNELS];
     bool skip_bad;
     int64_t nstored; /* number of samples in memory; in a set of bytes, sample i is the stored sample i % nstored */
@@ -32,15 +33,16 @@ struct tutti_dataset {
     float (*normal)[256]; /* for each channel, the float of each byte: (byte / 255 - mean) / std */
     uint8_t *pixels;      /* bytes of the stored samples; freed with free(), unless they lie in a block; NULL for sets
                            * of floats */
-    float *numbers;       /* for sets of floats, in place of `pixels`: (C, H, W) of each sample; owned as `pixels` is */
-    int32_t *labels;      /* a label for each stored sample; owned as `pixels` is */
+    float *numbers;       /* for sets of floats, in place of `pixels`: (C, H, W) of each sample; freed like `pixels` */
+    int32_t *labels;      /* a label for each stored sample; freed like `pixels` */
     bool in_block;
 };
 
 struct tutti_dataset_row {
     const char *name;
     const char *help;
-    double mean[3], std[3]; /* defaults for byte / 255, by channel; a single number is for all channels */
+    /* default mean and standard deviation of byte / 255, by channel; a single number is for all channels */
+    double mean[3], std[3];
     /* text that names the files which the folder data.path must have; NULL: the set reads no files */
     const char *files;
     bool shaped;   /* true if data.shape and data.classes define the samples */
@@ -77,7 +79,7 @@ struct tutti_dataset_row {
 /* Completes a set after its `open`: fills in all fields that follow from shape and count. d->row must be set. */
 tutti_status tutti_dataset_complete(const tutti_dataset_config *config, tutti_split split, tutti_dataset *d,
                                     tutti_failure *err);
-/* Makes an empty set of the config's row, after tutti_dataset_check. */
+/* Checks the config with tutti_dataset_check, then makes an empty set with the config's row. */
 tutti_status tutti_dataset_begin(const tutti_dataset_config *config, tutti_dataset **out, tutti_failure *err);
 
 /* Appends words to the set's notes, after "; ". */
@@ -89,7 +91,8 @@ typedef struct {
     /* appends the place of label i in the file, such as "byte 9" */
     void (*place)(const void *file, int64_t i, tutti_strbuf *words);
 } tutti_label_source;
-/* Counts d->labels from 0 instead of config->first_label, and sets nclasses to the largest label + 1. */
+/* Changes d->labels so that they count from 0 instead of config->first_label. Sets nclasses to the largest label +
+ * 1. */
 tutti_status tutti_dataset_count_labels(const tutti_dataset_config *config, const tutti_label_source *source,
                                         tutti_dataset *d, tutti_failure *err);
 

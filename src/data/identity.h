@@ -26,7 +26,7 @@ typedef struct {
     tutti_names names; /* names of classes; none: classes have only numbers */
     int nchannels;
     double mean[TUTTI_IDENTITY_CHANNELS], std[TUTTI_IDENTITY_CHANNELS];
-} tutti_data_identity; /* zero-initialise */
+} tutti_data_identity; /* begin with all bytes zero */
 
 /* Computes the identity of sets that were opened with this config; one of the two may be NULL. A sample that cannot be
  * read is hashed as if it had no bytes. TUTTI_ERR_DATA: the names of classes cannot be read. */
@@ -43,7 +43,7 @@ enum {
     TUTTI_IDENTITY_CLASSES = 1, /* names of the classes, if both sets have names; else the number of classes */
     TUTTI_IDENTITY_TRAIN = 2,
     TUTTI_IDENTITY_TEST = 4,
-    TUTTI_IDENTITY_NORMAL = 8, /* mean and std */
+    TUTTI_IDENTITY_NORMAL = 8, /* mean and standard deviation that normalise samples */
     TUTTI_IDENTITY_ALL = 15
 };
 /* Compares the given parts (bits TUTTI_IDENTITY_...) of two identities. Returns a text that says which parts differ;

@@ -27,8 +27,9 @@ typedef struct {
     tutti_batch batch;
     float *samples;
     int32_t *labels;
-    int64_t ndone;       /* number of parts of the batch that are done */
-    int64_t step, first; /* the batch's step, and the place of its first sample, as in tutti_batch */
+    int64_t ndone; /* number of parts of the batch that are done */
+    /* the batch's step, and the index of its first sample in the batch of all ranks, as in tutti_batch */
+    int64_t step, first;
     int64_t began_ns, filled_ns;
     int64_t failed_at; /* index in the batch of the first sample that cannot be read and so ends the run; n = none */
     tutti_failure failure; /* why sample `failed_at` could not be read */
@@ -38,7 +39,8 @@ typedef struct {
 
 struct tutti_loader {
     tutti_loader_config c;
-    int64_t sample_floats, nparts; /* number of floats in a sample; number of parts (tickets) of a batch */
+    /* sample_floats: number of floats in a sample; nparts: number of parts (tickets) of a batch */
+    int64_t sample_floats, nparts;
     slot ring[NSLOTS];
     pthread_t *threads;
     int nstarted;

@@ -11,7 +11,7 @@
 
 #include "tutti/types.h"
 
-/* Vectors that are read and written together. nin >= 1, nout >= 1. */
+/* The vectors of a reduction: inputs and outputs. nin >= 1, nout >= 1. */
 typedef struct {
     char *const *outputs;
     int nout;

@@ -5,7 +5,7 @@
 #include "convert_one.h"
 #include "reduce_impl.h"
 
-/* True if element b comes before element a. */
+/* True if element b wins over element a. */
 #define ORDER(suffix, pair, number, widen)                                                                             \
     static inline bool before_##suffix(const pair *b, const pair *a, bool largest)                                     \
     {                                                                                                                  \

@@ -65,7 +65,7 @@ INLINE vector keep_positive(vector kept, vector where)
     return keep(kept, positive(where));
 }
 
-/* Rounds to nearest even. */
+/* Converts to bf16, rounded to nearest even. */
 INLINE halves narrow_bf16(vector v)
 {
     return cut_bf16((vector)round_bf16(v));

@@ -272,7 +272,7 @@ static inline void store_bytes(uint8_t *to, words w)
 
 /* --- 64-bit numbers --- */
 
-/* Returns the whole products of the lower halves of v and factor. */
+/* Returns the 64-bit products of the lower 32 bits of each lane of v with factor. */
 static inline longs multiply_lower(longs v, uint32_t factor)
 {
     return (longs)_mm256_mul_epu32((__m256i)v, _mm256_set1_epi64x(factor));

@@ -249,7 +249,7 @@ static inline void store_bytes(uint8_t *to, words w)
 
 /* --- 64-bit numbers --- */
 
-/* Returns the whole products of the lower halves of v and factor. */
+/* Returns the 64-bit products of the lower 32 bits of each lane of v with factor. */
 static inline longs multiply_lower(longs v, uint32_t factor)
 {
     return (v & 0xffffffffu) * factor;

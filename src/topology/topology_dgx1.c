@@ -8,13 +8,13 @@
 #include "detect/server.h"
 
 static const tutti_nvlink mesh_p100[] = {
-    {0, 1, 1}, {0, 2, 1}, {0, 3, 1}, {1, 2, 1}, {1, 3, 1}, {2, 3, 1}, /* {GPU, GPU, NVLinks} inside one quad */
-    {4, 5, 1}, {4, 6, 1}, {4, 7, 1}, {5, 6, 1}, {5, 7, 1}, {6, 7, 1}, /* inside the other quad */
+    {0, 1, 1}, {0, 2, 1}, {0, 3, 1}, {1, 2, 1}, {1, 3, 1}, {2, 3, 1}, /* {GPU, GPU, NVLinks} in quad {0..3} */
+    {4, 5, 1}, {4, 6, 1}, {4, 7, 1}, {5, 6, 1}, {5, 7, 1}, {6, 7, 1}, /* in quad {4..7} */
     {0, 4, 1}, {1, 5, 1}, {2, 6, 1}, {3, 7, 1},                       /* between the quads */
 };
 static const tutti_nvlink mesh_v100[] = {
-    {0, 1, 1}, {0, 2, 1}, {0, 3, 2}, {1, 2, 2}, {1, 3, 1}, {2, 3, 2}, /* {GPU, GPU, NVLinks} inside one quad */
-    {4, 5, 1}, {4, 6, 1}, {4, 7, 2}, {5, 6, 2}, {5, 7, 1}, {6, 7, 2}, /* inside the other quad */
+    {0, 1, 1}, {0, 2, 1}, {0, 3, 2}, {1, 2, 2}, {1, 3, 1}, {2, 3, 2}, /* {GPU, GPU, NVLinks} in quad {0..3} */
+    {4, 5, 1}, {4, 6, 1}, {4, 7, 2}, {5, 6, 2}, {5, 7, 1}, {6, 7, 2}, /* in quad {4..7} */
     {0, 4, 2}, {1, 5, 2}, {2, 6, 1}, {3, 7, 1},                       /* between the quads */
 };
 enum { NPAIRS = sizeof mesh_v100 / sizeof mesh_v100[0], NGPUS = 8 };

@@ -42,7 +42,7 @@ static tutti_yaml_node *node_create(reader *r, const yaml_event_t *event, tutti_
     return node;
 }
 
-/* Puts a node into the tree: as the root, as an item of a list, or as the value of the waiting key. */
+/* Puts a node into the tree: as the root, as an item of a list, or as the value of the key that was read last. */
 static tutti_status attach(reader *r, const yaml_event_t *event, tutti_yaml_node *node)
 {
     if (++r->nnodes > MAX_NODES) return refuse(r, event, "more than 100,000 nodes");

@@ -17,7 +17,7 @@ typedef struct tutti_pictures tutti_pictures;
  * another shape. */
 tutti_status tutti_pictures_create(const tutti_dataset_config *config, const tutti_shape *sample, tutti_pictures **out,
                                    tutti_failure *err);
-void tutti_pictures_destroy(tutti_pictures *p); /* NULL is accepted */
+void tutti_pictures_destroy(tutti_pictures *p); /* p may be NULL */
 /* Reads a picture as a sample. TUTTI_ERR_DATA, with the file's name: it is no complete JPEG or PNG, or has the wrong
  * size. */
 tutti_status tutti_pictures_read(tutti_pictures *p, const char *path, float *sample, tutti_failure *err);
@@ -25,7 +25,7 @@ tutti_status tutti_pictures_read(tutti_pictures *p, const char *path, float *sam
 typedef struct {
     char **name; /* the names, in the order that they were added */
     int64_t n, room;
-} tutti_names; /* zero-initialise */
+} tutti_names; /* begin with all bytes zero */
 void tutti_names_add(tutti_names *l, const char *name);
 void tutti_names_release(tutti_names *l);
 

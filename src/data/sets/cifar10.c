@@ -20,7 +20,7 @@
 
 enum { SIDE = 32, BYTES = 3 * SIDE * SIDE, NCLASSES = 10, NBATCHES = 5, MAX_FILE = 1 << 30, MAX_NAMES = 1 << 16 };
 
-/* The form of one of the three sets. */
+/* The file format of one of the sets. */
 typedef struct {
     const char *name, *inner; /* inner: name of the folder in the archive */
     /* nlabels: number of label bytes before the pixels of a record; label_at: index of the label byte that is used */
@@ -87,7 +87,7 @@ static const char *say_other(const form *f, const char *folder)
     return "";
 }
 
-/* Returns the folder that has files of the split, and their names; the caller frees it. */
+/* Returns the folder that has files of the split; the caller frees it. `out` receives the names of these files. */
 static char *find_files(const form *f, const char *path, tutti_split split, tutti_names *out, tutti_failure *err)
 {
     tutti_strbuf inner = {0};

@@ -14,19 +14,19 @@ enum {
     SIDE = TUTTI_DIGIT_SIDE,
     MAX_POINTS = 256, /* largest number of points of a curve; the longest style has 16 pen points, with 4 pieces each */
     PIECES = 4,       /* number of straight pieces of the curve between two pen points */
-    GRID = 4,         /* nodes of the displacement field on each side */
+    GRID = 4,         /* number of nodes along each side of the displacement field */
     ONE = 65536,      /* 1 in Q16 */
 
     /* Differences between people: half widths of triangular distributions. Tuned with PyTorch on the sets of seed 1
      * (SGD 0.01, momentum 0.9, batch 64, cosine, three epochs): LeNet reaches 99.4 %, a linear model 84.1 %. */
     JITTER = 15 * 128,      /* jitter of a pen point, Q8 template units */
-    SLANT = ONE * 55 / 100, /* shear, around SLANT_MEAN, Q16 */
+    SLANT = ONE * 55 / 100, /* largest difference of the shear from SLANT_MEAN, Q16 */
     SLANT_MEAN = ONE / 10,
     TURN = ONE * 34 / 100,      /* greatest rotation, radians in Q16 */
-    SIZE_MEAN = ONE * 21 / 100, /* mean size: pixels in a template unit, Q16 */
+    SIZE_MEAN = ONE * 21 / 100, /* mean size: number of pixels for a template unit, Q16 */
     SIZE = ONE * 4 / 100,
-    WIDTH = ONE * 25 / 100, /* change of width relative to height, Q16 */
-    BEND = 820,             /* displacement of a grid node, Q8 pixels */
+    WIDTH = ONE * 25 / 100, /* largest change of width relative to height, Q16 */
+    BEND = 820,             /* largest displacement of a grid node, Q8 pixels */
     SHIFT = 3 * 256,        /* largest distance of a digit from the middle, Q8 pixels */
     NIB_MIN = 150,          /* least half width of the pen, Q8 pixels */
     NIB_RANGE = 240,
@@ -76,7 +76,8 @@ static void stroke_flatten(const pen_point *p, int n, curve *out)
     }
 }
 
-/* Makes one flat curve from the style's pen points, each moved a little, around (0, 0), in Q8 template units. */
+/* Makes the curve, as straight pieces around (0, 0) in Q8 template units, from the style's pen points. Each pen point
+ * is moved a little. */
 static void curve_trace(tutti_dice *d, const int8_t *path, curve *out)
 {
     pen_point stroke[MAX_POINTS / PIECES];

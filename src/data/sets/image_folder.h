@@ -17,7 +17,7 @@
 #include "../picture/pictures.h"
 #include "tutti/failure.h"
 
-/* Files that are no readable pictures, counted by ending; zero-initialise. */
+/* Files that were left out because they are not readable pictures, counted by ending. Begin with all bytes zero. */
 enum { TUTTI_LEFT_OUT_KINDS = 8, TUTTI_LEFT_OUT_ENDING = 16 };
 typedef struct {
     struct {
@@ -47,7 +47,7 @@ typedef struct {
 /* Opens a folder. TUTTI_ERR_DATA says what is missing and where it belongs: train, test or val; a class of the test set
  * that train lacks; a class without a picture. */
 tutti_status tutti_image_folder_open(const char *path, bool train, tutti_image_folder **out, tutti_failure *err);
-void tutti_image_folder_close(tutti_image_folder *f); /* NULL is accepted */
+void tutti_image_folder_close(tutti_image_folder *f); /* f may be NULL */
 /* Replaces the text of `path` by the path of a picture. */
 void tutti_image_folder_path(const tutti_image_folder *f, int64_t picture, tutti_strbuf *path);
 

@@ -16,7 +16,7 @@
 enum {
     SIDE = TUTTI_SHAPE_SIDE,
     PIXELS = SIDE * SIDE,
-    SUB = 4,          /* lines in each pixel at which the outline is sampled */
+    SUB = 4,          /* number of lines in each pixel at which the outline is sampled */
     FULL = SUB * 256, /* coverage of a pixel that lies fully inside */
     MAX_POINTS = 48,  /* largest number of points of an outline; the longest outline, the ring, has 36 */
     ONE = 65536,      /* 1 in Q16 */
@@ -29,7 +29,7 @@ enum {
     STROKES_BEHIND = 4,   /* greatest number of strokes behind the shape */
     STROKES_IN_FRONT = 2, /* greatest number of strokes in front of the shape */
     STROKE_WIDTH = 3 * 256 / 2, /* greatest width of a stroke, Q8 pixels */
-    CELL = 8,                   /* side of a cell of the coarse background, pixels */
+    CELL = 8,                   /* side of a cell of the coarse background, in pixels */
     ROUGH = 75,                 /* largest amplitude of the coarse background's noise, in levels of a channel */
     GRAIN = 70,                 /* greatest grain, levels */
 };

@@ -28,7 +28,7 @@ typedef struct {
 } tutti_cuda_range;
 
 typedef struct {
-    const char *text; /* the embedded text of the kernels */
+    const char *text; /* the text of the module's kernels, which the build embeds */
     void *module;
 } tutti_cuda_module;
 
@@ -51,7 +51,7 @@ struct tutti_cuda {
     tutti_cuda_card card;
     /* context: the card's context; stream: the queue's stream; side: the stream on which `bring` copies host memory */
     void *context, *stream, *side;
-    void *arrived;  /* event after the last copy by `bring` */
+    void *arrived;  /* CUDA event that is reached when the last copy by `bring` is over */
     bool is_coming; /* true if `bring` has made a copy for which the queue has not waited yet */
     tutti_cuda_range *ranges;
     int nranges, most_ranges;

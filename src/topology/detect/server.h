@@ -7,7 +7,7 @@
 
 #include "../topology_impl.h"
 
-/* One server as the row of its kind describes it. */
+/* One server of GPUs. The row of a topology's kind fills it in. */
 typedef struct tutti_server {
     int32_t hosts, sockets, switches /* of each socket */, slots /* of each switch */, nics;
     bool joined;   /* true if there are NICs and a switch between servers */
