@@ -98,7 +98,7 @@ typedef struct {
 /* Reads samples for one thread; it keeps a decoder and buffers from one sample to the next. Threads: one at a time. */
 typedef struct tutti_reader tutti_reader;
 tutti_reader *tutti_reader_create(const tutti_dataset *d);
-void tutti_reader_destroy(tutti_reader *r); /* NULL is accepted */
+void tutti_reader_destroy(tutti_reader *r); /* r may be NULL */
 /* Reads sample `index`, normalised, (byte / 255 - mean) / std, and augmented if it is a training sample. */
 tutti_status tutti_reader_read(tutti_reader *r, tutti_pass pass, int64_t index, float *sample, int32_t *label,
                                tutti_failure *err);
@@ -146,7 +146,7 @@ tutti_status tutti_loader_create(const tutti_loader_config *config, tutti_loader
  * first_step. Fails with the message of the first sample of the batch that could not be read, whichever thread read
  * it. */
 tutti_status tutti_loader_next(tutti_loader *l, const tutti_batch **out, tutti_failure *err);
-void tutti_loader_destroy(tutti_loader *l); /* NULL is accepted */
+void tutti_loader_destroy(tutti_loader *l); /* l may be NULL */
 /* Returns a part of the memory that the batches use, for i = 0, 1, ..: whole pages, *nbytes in all; NULL past the last
  * part. A device that copies faster from registered memory registers these pages. */
 void *tutti_loader_memory(const tutti_loader *l, int i, size_t *nbytes);

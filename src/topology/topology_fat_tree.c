@@ -71,8 +71,8 @@ static int32_t fat_tree_nnodes(const tutti_topology *t, int32_t nranks)
     return s.nseats + s.nleaves + s.nspines + s.ntops;
 }
 
-/* Returns the number of links. Cables are numbered so: those of the hosts, then those from leaf to spine, then those
- * from spine to top. */
+/* Returns the number of links. Cables are numbered in this order: those of the hosts, from leaf to spine, from spine to
+ * top. */
 static int32_t fat_tree_nlinks(const tutti_topology *t, int32_t nranks)
 {
     (void)nranks;

@@ -40,8 +40,8 @@ typedef struct {
     const char *at;
     int64_t i, p; /* i: bytes from one cache line to the next; p: bytes from one run of 16 lines to the next run */
     int64_t left; /* number of parts that are still to be fetched */
-    /* The rows of A, or columns of B, are fetched in groups of 16, and a group in parts. of_side: parts of each group;
-     * of_this: parts of the current group that are left. */
+    /* Rows of A, or columns of B, are fetched in groups of 16. Each group is fetched in parts. of_side: number of parts
+     * of a group; of_this: number of parts of the current group that are left. */
     int64_t of_side, of_this;
     int64_t apart, along; /* apart: bytes from a group to the next one; along: bytes from a part to the next one */
     int64_t blocks;       /* number of register blocks that are computed before the memory is needed */
@@ -58,7 +58,7 @@ typedef struct {
     const float *begin; /* values from which the sums start; NULL means 0 */
     int64_t begin_apart;
     float *sums;
-    int64_t sums_apart; /* floats from one row to the next */
+    int64_t sums_apart; /* distance in floats from one row of sums to the next */
     /* number of register blocks after the first one. The next three fields are the distances from one block to the
      * next: in cells of A, in cells of B, and in floats of begin and sums */
     int64_t more;
@@ -88,9 +88,10 @@ typedef struct tutti_gemm_row {
     tutti_dtype multiplied;
     int rows, columns, vector; /* rows and columns of a register block; vector: the least number of columns that are
                                 * computed together */
-    int pair;                  /* elements of k in a cell */
-    int step;                  /* elements of k that are multiplied at once; panels are filled up to multiples of it */
-    int block_k;               /* elements of k in a block: the same in all plans, because operands are packed by it */
+    int pair;                  /* number of elements of k in a cell */
+    /* number of elements of k that are multiplied at once; panels are filled up to multiples of this number */
+    int step;
+    int block_k;     /* number of elements of k in a block: the same in all plans, because operands are packed by it */
     int fetch;       /* number of steps of k for each cache line that is fetched meanwhile; 0: nothing is fetched */
     bool a_in_tiles; /* true if the cells of a panel of A lie as [k / 16][side][16 of k] */
     /* true if a panel of B stays in the first-level cache while it is multiplied with panel after panel of A; false if

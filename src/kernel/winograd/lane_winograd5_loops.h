@@ -16,10 +16,10 @@
 
 enum { TAPS5 = 5, TILE5_OUT = TUTTI_WINOGRAD5_TILE };
 
-/* --- transforms in one direction, by the matrices A^T, A, B, G, G^T; elements are `apart` vectors from each other
- * --- */
+/* --- transforms in one direction, by the matrices A^T, A, B, G, G^T (see the top); elements are `apart` vectors from
+ * each other --- */
 
-/* Multiplies by A^T. */
+/* Computes to = A^T m for one row or column of a tile. */
 INLINE void turn5_output(const vector *m, int apart, vector *to, int to_apart)
 {
     const vector m1 = m[apart], m2 = m[2 * apart], m3 = m[3 * apart], m4 = m[4 * apart];
@@ -27,7 +27,7 @@ INLINE void turn5_output(const vector *m, int apart, vector *to, int to_apart)
     to[to_apart] = scaled_add(2, m3 - m4, m1 - m2) + m[5 * apart];
 }
 
-/* Multiplies by A. */
+/* Computes to = A y for one row or column of a tile. */
 INLINE void turn5_gradient(const vector *y, int apart, vector *to, int to_apart)
 {
     const vector y0 = y[0], y1 = y[apart];
@@ -39,7 +39,7 @@ INLINE void turn5_gradient(const vector *y, int apart, vector *to, int to_apart)
     to[5 * to_apart] = y1;
 }
 
-/* Multiplies by B. */
+/* Computes to = B m for one row or column of a tile. */
 INLINE void turn5_spread(const vector *m, int apart, vector *to, int to_apart)
 {
     const vector m0 = m[0], m1 = m[apart], m2 = m[2 * apart], m3 = m[3 * apart], m4 = m[4 * apart], m5 = m[5 * apart];
@@ -52,7 +52,7 @@ INLINE void turn5_spread(const vector *m, int apart, vector *to, int to_apart)
     to[5 * to_apart] = m5;
 }
 
-/* Multiplies by G. */
+/* Computes to = G g for one row or column of a kernel. */
 INLINE void turn5_weights(const vector *g, int apart, vector *to, int to_apart)
 {
     const vector g0 = g[0], g1 = g[apart], g2 = g[2 * apart], g3 = g[3 * apart], g4 = g[4 * apart];
@@ -67,7 +67,7 @@ INLINE void turn5_weights(const vector *g, int apart, vector *to, int to_apart)
     to[5 * to_apart] = g4;
 }
 
-/* Multiplies by G^T. */
+/* Computes to = G^T u for one row or column of a tile. */
 INLINE void turn5_weight_gradient(const vector *u, int apart, vector *to, int to_apart)
 {
     const vector u1 = u[apart], u2 = u[2 * apart], u3 = u[3 * apart], u4 = u[4 * apart];

@@ -31,7 +31,7 @@ INLINE vector scaled_add(float a, vector b, vector c)
 /* --- transforms in one direction, by the matrices B^T, A^T, A, G, G^T; elements are `apart` vectors from each other
  * --- */
 
-/* Multiplies by B^T. */
+/* Computes to = B^T d for one row or column of a tile. */
 INLINE void turn_input(const vector *d, vector *to, int apart)
 {
     const vector d0 = d[0], d1 = d[apart], d2 = d[2 * apart], d3 = d[3 * apart], d4 = d[4 * apart], d5 = d[5 * apart];
@@ -44,7 +44,8 @@ INLINE void turn_input(const vector *d, vector *to, int apart)
     to[5 * apart] = scaled_add(4, d1, scaled_add(-5, d3, d5));
 }
 
-/* Multiplies by A^T. `from` lies `apart` vectors apart, `to` lies `to_apart` apart. */
+/* Computes to = A^T m for one row or column of a tile. Elements of m are `apart` vectors from each other, those of `to`
+ * are `to_apart`. */
 INLINE void turn_output(const vector *m, int apart, vector *to, int to_apart)
 {
     const vector m1 = m[apart], m2 = m[2 * apart], m3 = m[3 * apart], m4 = m[4 * apart];
@@ -55,7 +56,7 @@ INLINE void turn_output(const vector *m, int apart, vector *to, int to_apart)
     to[3 * to_apart] = scaled_add(8, s, q) + m[5 * apart];
 }
 
-/* Multiplies by A. */
+/* Computes to = A y for one row or column of a tile. */
 INLINE void turn_gradient(const vector *y, int apart, vector *to, int to_apart)
 {
     const vector y0 = y[0], y1 = y[apart], y2 = y[2 * apart], y3 = y[3 * apart];
@@ -68,7 +69,7 @@ INLINE void turn_gradient(const vector *y, int apart, vector *to, int to_apart)
     to[5 * to_apart] = y3;
 }
 
-/* Multiplies by G. */
+/* Computes to = G g for one row or column of a kernel. */
 INLINE void turn_weights(const vector *g, int apart, vector *to, int to_apart)
 {
     const vector g0 = g[0], g1 = g[apart], g2 = g[2 * apart];
@@ -82,7 +83,7 @@ INLINE void turn_weights(const vector *g, int apart, vector *to, int to_apart)
     to[5 * to_apart] = g2;
 }
 
-/* Multiplies by G^T. */
+/* Computes to = G^T u for one row or column of a tile. */
 INLINE void turn_weight_gradient(const vector *u, int apart, vector *to, int to_apart)
 {
     const vector u1 = u[apart], u2 = u[2 * apart], u3 = u[3 * apart], u4 = u[4 * apart];

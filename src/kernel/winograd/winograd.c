@@ -238,7 +238,7 @@ static void write_tiles(void *arg, int64_t begin, int64_t end, int thread)
     }
 }
 
-/* --- products [begin, end) --- */
+/* --- products [begin, end) of the 36 products of matrices --- */
 
 static void multiply(void *arg, int64_t begin, int64_t end, int thread)
 {

@@ -238,7 +238,7 @@ static void write_inputs(void *arg, int64_t begin, int64_t end, int thread)
         for (int64_t c = 0; c < p->inputs; c += p->w->row->width) spread_sample(p, i, c, plane);
 }
 
-/* --- products [begin, end) --- */
+/* --- products [begin, end) of the 36 products of matrices --- */
 
 /* Describes the product of a matrix (tiles, from) and a matrix (from, to) as a convolution of 1 x 1. */
 static tutti_conv_call call_of(const passage *p, int64_t from, int64_t to)
