@@ -21,8 +21,8 @@ struct tutti_arena_block {
     char *bytes;
 };
 
-/* Ends the process with a message and the exit code of a failure, because no caller could continue. It does not call
- * abort(), which would write a huge core file that nobody needs. Buffered output is lost, as with abort(). */
+/* Ends the process with a message and the exit code of a failure, because no caller could continue. The function does
+ * not call abort(), which would write a huge core file that nobody needs. Buffered output is lost, as with abort(). */
 void tutti_no_memory_at(size_t nbytes, const char *file, int line_number)
 {
     const char *slash = strrchr(file, '/');

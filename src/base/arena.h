@@ -31,7 +31,7 @@ void tutti_arena_release(tutti_arena *arena);
  * line. Release the memory with free(). */
 void *tutti_alloc_at(size_t nbytes, const char *file, int line); /* returns zeroed memory */
 void *tutti_realloc_at(void *old, size_t nbytes, const char *file, int line);
-/* Ends the process as tutti_alloc_at does. It is for callers that another library gave no memory. nbytes 0 =
+/* Ends the process as tutti_alloc_at does. Callers to whom another library gave no memory use it. nbytes 0 =
  * unknown. */
 _Noreturn void tutti_no_memory_at(size_t nbytes, const char *file, int line);
 #define tutti_no_memory(nbytes)    tutti_no_memory_at((nbytes), __FILE__, __LINE__)

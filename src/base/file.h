@@ -32,8 +32,8 @@ tutti_status tutti_file_read_told(const tutti_file_wish *wish, char **bytes, siz
 /* Writes a whole file. If path is a link, the link stays and the file behind it is replaced. A pipe or a device
  * (/dev/stdout) is written directly, so a part of the bytes may be written before a failure. */
 tutti_status tutti_file_write_atomic(const char *path, const void *bytes, size_t nbytes, tutti_failure *err);
-/* Works as tutti_file_write_atomic, and reports to headway how many bytes are on the disk. It writes pieces and syncs
- * each, so that the reports show whether a disk is slow or hangs. headway may be NULL. */
+/* Works as tutti_file_write_atomic, and reports to headway how many bytes are on the disk. The function writes pieces
+ * and syncs each, so that the reports show whether a disk is slow or hangs. headway may be NULL. */
 tutti_status tutti_file_write_told(const char *path, const void *bytes, size_t nbytes, const tutti_headway *headway,
                                    tutti_failure *err);
 /* Checks that tutti_file_write_atomic can succeed: makes a file beside the target under a temporary name and removes
@@ -63,8 +63,8 @@ tutti_status tutti_file_make_dir_in_place(const char *path, tutti_failure *err);
 /* Calls tutti_file_sync on a folder, so that renames in it survive a crash. A folder that this process may not read is
  * skipped. */
 tutti_status tutti_file_sync_dir(const char *path, tutti_failure *err);
-/* Removes a file or folder that this program made, with all its content, as rm -r. A missing path is no failure. It
- * never follows links. */
+/* Removes a file or folder that this program made, with all its content, as rm -r. A missing path is no failure. Links
+ * are never followed. */
 tutti_status tutti_file_remove_tree(const char *path, tutti_failure *err);
 /* Returns the folder part of a path, "a/b/../job.yaml" -> "a/b/..", or "." if there is none. The caller frees it. */
 char *tutti_file_folder(const char *path);

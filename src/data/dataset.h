@@ -16,7 +16,7 @@
 
 typedef struct tutti_dataset tutti_dataset;
 
-/* How a training sample changes from epoch to epoch. It may be cropped at another place, or mirrored. AUTO: the
+/* How a training sample changes from epoch to epoch. The sample may be cropped at another place, or mirrored. AUTO: the
  * augmentation that is usual for the set. The values are in the order of the words of the job key data.augment. */
 typedef enum {
     TUTTI_AUGMENT_AUTO,
@@ -33,8 +33,8 @@ typedef struct {
     const char *set;  /* name of the set: "digits", "mnist", ... */
     const char *path; /* folder of files, or NULL */
     uint64_t seed;    /* seed of generated sets */
-    /* numbers of samples. Of a generated set, this number is generated (0 = the set's default). Of a set from files,
-     * the first ones are used (0 = all) */
+    /* numbers of samples. A generated set gets this number of samples (0 = the set's default). A set from files uses
+     * its first samples, up to this number (0 = all) */
     int64_t train_samples, test_samples;
     tutti_shape shape;   /* for the set `noise`: shape of a sample */
     int64_t classes;     /* for the set `noise`: number of classes */
@@ -107,8 +107,8 @@ tutti_status tutti_reader_read(tutti_reader *r, tutti_pass pass, int64_t index, 
 int64_t tutti_reader_nreplaced(const tutti_reader *r, const char **why);
 
 /* Returns the index of the sample at `position` of epoch `epoch`. For each epoch this is a permutation of [0, count), a
- * pure function of (seed, epoch). It is a Feistel network with cycle walking, so it costs O(1) and stores nothing.
- * shuffle false: returns position. */
+ * pure function of (seed, epoch). A Feistel network with cycle walking computes it, which costs O(1) and stores
+ * nothing. shuffle false: returns position. */
 int64_t tutti_sample_order_at(uint64_t seed, int64_t epoch, int64_t count, bool shuffle, int64_t position);
 
 /* The loader: threads fill a ring of batches ahead of compute; several threads fill one batch together. The content of

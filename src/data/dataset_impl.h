@@ -104,7 +104,7 @@ tutti_status tutti_dataset_take(const tutti_dataset_config *config, tutti_split 
 /* Converts stored sample `index` of a set of bytes to floats, augmented by the random numbers of this pass. */
 void tutti_bytes_read(const tutti_dataset *d, tutti_pass pass, int64_t index, float *sample);
 
-/* A set that is generated (drawn.c). It has ten classes, and all samples are in memory. */
+/* A set that is generated (drawn.c). The set has ten classes, and all samples are in memory. */
 typedef struct {
     tutti_shape shape;
     int64_t train, test; /* default numbers of samples */
@@ -148,7 +148,8 @@ typedef struct {
     int64_t nbytes;
 } tutti_idx;
 /* Reads a file. TUTTI_ERR_DATA, with path and offset, if it is not exactly one whole IDX file of unsigned bytes with
- * min_dims to max_dims non-empty dimensions. It never allocates more memory than a file of that size can fill. */
+ * min_dims to max_dims non-empty dimensions. The function never allocates more memory than a file of that size can
+ * fill. */
 tutti_status tutti_idx_read(const char *path, int min_dims, int max_dims, tutti_idx *out, tutti_failure *err);
 
 #endif

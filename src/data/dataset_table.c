@@ -138,7 +138,7 @@ tutti_status tutti_dataset_take(const tutti_dataset_config *config, tutti_split 
     return TUTTI_OK;
 }
 
-/* Checks the number n of values that the job gives for a key. It may be 0 (the set's default), 1 (for all channels), or
+/* Checks the number n of values that the job gives for a key. n may be 0 (the set's default), 1 (for all channels), or
  * the number of channels. */
 static tutti_status count_check(const char *key, int n, int nchannels, tutti_failure *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* identity.c: hashes labels and samples of a data set, so that a later run can check that its data are the same. It
- * reads 64 samples of a set of any size, which costs next to nothing compared with opening the set. Data are unlikely
- * to change without a change in one of these 64 samples, in a label, in the count or in a name. */
+/* identity.c: hashes labels and samples of a data set, so that a later run can check that its data are the same. This
+ * file reads 64 samples of a set of any size, which costs next to nothing compared with opening the set. Data are
+ * unlikely to change without a change in one of these 64 samples, in a label, in the count or in a name. */
 #include "identity.h"
 
 #include <ctype.h>

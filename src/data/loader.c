@@ -2,12 +2,12 @@
 /* loader.c: the loader: threads fill a ring of batches ahead of compute.
  *
  * Work is split into *tickets*. Ticket t is a run of samples of batch t / nparts, so several threads fill one batch
- * together. It does not matter which thread takes which ticket. Invariants: `taken` batches were given to the caller. A
- * thread gets a ticket only while the ticket's batch is below taken + NSLOTS - 1, so the slot of the batch that the
- * caller still holds is never written. A batch is given to the caller when all its parts are done. The lock guards
- * next, taken, stopping and the members of slots, but not the samples: these belong to the threads until ndone reaches
- * nparts, and to the caller afterwards. Which samples a batch has is decided when its first ticket is taken. The
- * threads block all signals, so that only the main thread handles a request to end. */
+ * together. Any thread may take any ticket. Invariants: `taken` batches were given to the caller. A thread gets a
+ * ticket only while the ticket's batch is below taken + NSLOTS - 1, so the slot of the batch that the caller still
+ * holds is never written. A batch is given to the caller when all its parts are done. The lock guards next, taken,
+ * stopping and the members of slots, but not the samples: these belong to the threads until ndone reaches nparts, and
+ * to the caller afterwards. Which samples a batch has is decided when its first ticket is taken. The threads block all
+ * signals, so that only the main thread handles a request to end. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /* doctor.h: examines this machine and this process: the conditions that a run would meet, what would stop it, and how
  * to repair that.
  *
- * The examination joins no group and talks to no launcher. It takes less than 3 s: programs that are asked for their
- * version get half a second each, and the folder is written for one second at most. Threads: one at a time. */
+ * The examination joins no group and talks to no launcher. The whole takes less than 3 s: programs that are asked for
+ * their version get half a second each, and the folder is written for one second at most. Threads: one at a time. */
 #ifndef TUTTI_DOCTOR_H
 #define TUTTI_DOCTOR_H
 

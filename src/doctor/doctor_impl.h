@@ -19,7 +19,7 @@ typedef struct {
     tutti_findings *findings;
 } tutti_exam;
 
-/* A check. It adds one or several findings, or none if the machine lacks the thing that it checks. */
+/* A check. A check adds one or several findings, or none if the machine lacks the thing that it checks. */
 struct tutti_check {
     const char *subject, *name;
     void (*look)(tutti_exam *e);

@@ -234,8 +234,8 @@ static void to_order(const tutti_shape *shape, const tutti_layout *layout, int64
     walk(shape, layout, plain, NULL, to);
 }
 
-/* Copies between a value and row-major f32, through an f32 copy in the value's order. It is for orders that the loops
- * of lanes/ do not know. out: from the value to `plain`; else back. */
+/* Copies between a value and row-major f32, through an f32 copy in the value's order. Orders that the loops of lanes/
+ * do not know need this. out: from the value to `plain`; else back. */
 static void walk_value(const tutti_value *v, void *memory, float *plain, bool out)
 {
     const int64_t n = tutti_value_elements(v);

@@ -167,7 +167,7 @@ typedef struct tutti_kernel {
     bool feeds_data;
     bool writes_dout; /* true if the first backward pass changes dout (masks it in place) for the second one */
     /* If writes_dout: the first backward pass can take the gradient of out in up to this number of parts
-     * (args.dout_parts). It sums them in order and leaves the masked sum in dout. 0 means that it reads the whole
+     * (args.dout_parts). The pass sums them in order and leaves the masked sum in dout. 0 means that it reads the whole
      * gradient in dout. */
     int max_dout_parts;
     tutti_kernel_chosen chosen[TUTTI_NPASSES]; /* per pass: the chosen candidate, and why it was chosen */
@@ -209,7 +209,7 @@ typedef struct tutti_kernel_row {
     /* true if the row reads activations of 16 bits directly; else half_adapter.c converts them to f32 */
     bool takes_halves;
     /* Makes a kernel. When it is called, k->op, attrs, in, ninputs and params are filled in, and out is row-major f32.
-     * It fills in out, the needs of the passes, and the state. */
+     * The function fills in out, the needs of the passes, and the state. */
     tutti_status (*create)(tutti_kernel *k, const struct tutti_kernel_request *r, tutti_failure *err);
     /* releases k->state, also of a kernel that is incomplete; NULL if there is nothing to release */
     void (*destroy)(tutti_kernel *k);

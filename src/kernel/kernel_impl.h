@@ -111,9 +111,9 @@ typedef struct tutti_layout {
     int ninner;
     int64_t inner_block[TUTTI_MAX_INNER_BLOCKS]; /* inner blocks, the outermost first */
     int inner_dim[TUTTI_MAX_INNER_BLOCKS];
-    /* The shape whose order this is, if that is not the tensor's own shape. It has as many elements as the tensor, in
-     * the same row-major order: the weights of a dense layer that reads planes are (N, C, H, W). No dims means the
-     * tensor's shape. */
+    /* The shape whose order this is, if that is not the tensor's own shape. The shape has as many elements as the
+     * tensor, in the same row-major order: the weights of a dense layer that reads planes are (N, C, H, W). No dims
+     * means the tensor's shape. */
     tutti_shape view;
     void *described; /* the library's own description of a parameter, owned by the kernel that made the layout */
 } tutti_layout;

@@ -100,9 +100,9 @@ static void run_reduce(const tutti_elementwise_call *c)
         i = run_vectors(c, i, TUTTI_ELEMENTWISE_BLOCK / WIDTH);
     }
     i = run_vectors(c, i, 1);
-    /* The compiler clears the upper halves of vector registers before a return. It does not do so before a tail call,
-     * and it makes one of the call below. Without clearing, all scalar code that follows is slow: the update of the
-     * weights takes seven times as long. */
+    /* The compiler clears the upper halves of vector registers before a return. The compiler does not do so before a
+     * tail call, and it makes one of the call below. Without clearing, all scalar code that follows is slow: the update
+     * of the weights takes seven times as long. */
     leave_vectors();
     run_ones(c, i, c->n);
 }

@@ -2,8 +2,8 @@
 /* isa.c: finds the instruction set that loops use on this processor: asks the processor (isa_processor.c) and reads the
  * environment variable TUTTI_ISA.
  *
- * Processor and variable are asked once. The answer never changes. It is kept in one atomic word, the only state of
- * this file. If several threads ask first at the same time, they all write the same value. */
+ * Processor and variable are asked once. The answer never changes. The answer is kept in one atomic word, the only
+ * state of this file. If several threads ask first at the same time, they all write the same value. */
 #include "isa.h"
 
 #include <stdatomic.h>

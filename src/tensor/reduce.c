@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reduce.c: reduces vectors of every type and operation: goes over them in blocks and calls the loops for each block.
  *
- * A value that waits on the stack of the expression is a pointer. It points into an input until another value is
- * combined with it, and then into a block of this file's own memory. 16-bit inputs are widened into a block when they
- * are pushed, and the result is narrowed once. */
+ * A value that waits on the stack of the expression is a pointer. The pointer points into an input until another value
+ * is combined with it, and then into a block of this file's own memory. 16-bit inputs are widened into a block when
+ * they are pushed, and the result is narrowed once. */
 #include "reduce.h"
 
 #include <assert.h>

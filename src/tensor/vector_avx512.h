@@ -248,8 +248,8 @@ static inline float sum_lanes(vector v)
     return _mm512_reduce_add_ps((__m512)v);
 }
 
-/* Writes the nonzero numbers (vector.h). It compresses in a register, because compression straight into memory is many
- * times slower on Zen 4. */
+/* Writes the nonzero numbers (vector.h). The function compresses in a register, because compression straight into
+ * memory is many times slower on Zen 4. */
 static inline int64_t put_nonzero(float *to, int32_t *place, vector v, int32_t first)
 {
     const __mmask16 where = _mm512_cmp_ps_mask((__m512)v, _mm512_setzero_ps(), _CMP_NEQ_UQ);

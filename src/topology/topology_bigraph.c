@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_bigraph.c: the topology bigraph: BiGraph (EFLOPS, Dong et al., HPCA 2020). It has `switches` switches in two
- * layers of half as many. Every switch of the upper layer is linked to every switch of the lower layer, and each switch
- * has `hosts` hosts. Hosts of different layers have one shortest route, over two switches. Hosts of one layer go
- * through a switch of the other layer, chosen by the destination's number. Seats of upper switches come first. With
- * place=parity, the partners that a rank has in halving and doubling all sit on the other layer. */
+/* topology_bigraph.c: the topology bigraph: BiGraph (EFLOPS, Dong et al., HPCA 2020). The network has `switches`
+ * switches, half of them in each of two layers. Every switch of the upper layer is linked to every switch of the lower
+ * layer, and each switch has `hosts` hosts. Hosts of different layers have one shortest route, over two switches. Hosts
+ * of one layer go through a switch of the other layer, chosen by the destination's number. Seats of upper switches come
+ * first. With place=parity, the partners that a rank has in halving and doubling all sit on the other layer. */
 #include <stdio.h>
 
 #include "topology_impl.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_cards.c: the topology cards: one server of GPUs as detected. It has slots under PCIe switches under one or
- * two sockets, and any mesh of NVLinks between GPUs. Some slots may be empty (gpus= lists the full ones). `tutti topo
- * detect --cards` writes such lines. */
+/* topology_cards.c: the topology cards: one server of GPUs as detected. The server has slots under PCIe switches under
+ * one or two sockets, and any mesh of NVLinks between GPUs. Some slots may be empty (gpus= lists the full ones). `tutti
+ * topo detect --cards` writes such lines. */
 #include <string.h>
 
 #include "detect/server.h"

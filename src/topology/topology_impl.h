@@ -86,8 +86,8 @@ tutti_link tutti_cable_link(int32_t link, int32_t a, int32_t b, double bytes_per
 void tutti_place_invert(const tutti_topology *t, int32_t nranks, int32_t nseats, int32_t *rank_of);
 tutti_status tutti_place_check(const tutti_topology *t, tutti_failure *err);
 
-/* Reads a number at text[*at] and moves *at behind it (topology_text.c). It may have up to `most` digits, and `most` is
- * at most 9. Returns false if there is no digit. */
+/* Reads a number at text[*at] and moves *at behind it (topology_text.c). The number may have up to `most` digits, and
+ * `most` is at most 9. Returns false if there is no digit. */
 bool tutti_digits_read(const char *text, size_t n, size_t *at, size_t most, int32_t *out);
 /* tutti_mesh_parse reads the n bytes of a text such as "0-1.0-3x2" into t->mesh: pairs of GPUs that NVLinks join, each
  * pair once, with their number of NVLinks. The next function prints the mesh (topology_cards.c). */
@@ -115,7 +115,7 @@ void tutti_topology_machine_nodes(const tutti_topology *t, tutti_strbuf *out);
 const char *tutti_figure_meaning(tutti_figure f);
 const char *tutti_figure_example(tutti_figure f);
 /* Parses the value of figure f: "10Gb" is 1.25e9 bytes per second, and so on. Returns false if the text does not have
- * the dimension of f. It is not for lists of seats. */
+ * the dimension of f. Lists of seats are not figures. */
 bool tutti_figure_parse(tutti_figure f, const char *text, size_t nbytes, double *out);
 /* returns true if the text is a rate of Ethernet, such as "25GbE" */
 bool tutti_figure_is_ethernet(const char *text, size_t nbytes);

@@ -7,8 +7,8 @@
 
 enum { TUTTI_NODE_WIDTH = 58, TUTTI_NODE_HEIGHT = 30 };
 
-/* A cable of the picture. It is a straight line, or it bends around the nodes between its ends. Then it first leaves
- * each end by (dx, dy), and the part in between is straight. */
+/* A cable of the picture. The cable is a straight line, or it bends around the nodes between its ends. Then it first
+ * leaves each end by (dx, dy), and the part in between is straight. */
 typedef struct {
     double x1, y1, x2, y2, dx, dy;
 } tutti_cable_way;

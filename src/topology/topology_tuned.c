@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_tuned.c: reads the figures of this host that `tutti coll tune` wrote. They are in one file. Its last line
- * that is not a comment is the text form of a topology. A missing file is no failure: then figures are assumed. A file
- * that was fitted with another number of cores is not used, because it describes another machine, or another part of
- * the machine. */
+/* topology_tuned.c: reads the figures of this host that `tutti coll tune` wrote. All figures are in one file. Its last
+ * line that is not a comment is the text form of a topology. A missing file is no failure: then figures are assumed. A
+ * file that was fitted with another number of cores is not used, because it describes another machine, or another part
+ * of the machine. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ char *tutti_topology_tuned_path(void)
     return tutti_strbuf_detach(&path);
 }
 
-/* Returns the last line that is not empty and does not begin with '#', or NULL. It ends the line with '\0' inside
+/* Returns the last line that is not empty and does not begin with '#', or NULL. The line is ended with '\0' inside
  * `text`. */
 static char *last_line(char *text)
 {

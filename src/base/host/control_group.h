@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* control_group.h: walks through the control groups (cgroups) around this process, from the innermost to the root. Each
- * may set a limit, and the tightest limit holds. It knows versions 1 and 2. If a system has both, a controller belongs
- * to one version, and the folders of the other version have no file for it.
+ * may set a limit, and the tightest limit holds. Versions 1 and 2 are supported. If a system has both, a controller
+ * belongs to one version, and the folders of the other version have no file for it.
  *
  *     tutti_control_walk walk;
  *     tutti_control_walk_begin(&walk, "", "memory");

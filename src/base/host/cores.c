@@ -33,8 +33,8 @@ void tutti_cores_own(tutti_core_set *out)
     if (read_mask(out)) guess(out);
 }
 
-/* Widens the affinity mask to all cores and reads it. It runs in a thread of its own, so that no other thread's mask
- * changes. */
+/* Widens the affinity mask to all cores and reads it. The function runs in a thread of its own, so that no other
+ * thread's mask changes. */
 static void *ask_for_all(void *arg)
 {
     tutti_core_set *out = arg, all;

@@ -26,8 +26,8 @@ int tutti_cores_count(const tutti_core_set *set);
 void tutti_cores_add(tutti_core_set *set, const tutti_core_set *more);
 bool tutti_cores_has(const tutti_core_set *set, int core);
 void tutti_cores_put(tutti_core_set *set, int core);
-/* tutti_cores_print writes a set as a list like "0-3,8". The next function reads such a list. It returns false, and
- * leaves *out unchanged, if the text is no such list. */
+/* tutti_cores_print writes a set as a list like "0-3,8". The next function reads such a list. That function returns
+ * false, and leaves *out unchanged, if the text is no such list. */
 void tutti_cores_print(const tutti_core_set *set, tutti_strbuf *out);
 bool tutti_cores_parse(const char *text, tutti_core_set *out);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unique.h: a number that no other process draws. It tells runs and processes of several hosts apart. Threads: any. */
+/* unique.h: a number that no other process draws. The number tells runs and processes of several hosts apart. Threads:
+ * any. */
 #ifndef TUTTI_BASE_UNIQUE_H
 #define TUTTI_BASE_UNIQUE_H
 

@@ -10,8 +10,8 @@
 
 #include "strbuf.h"
 
-/* A writer of JSON text. It appends to a strbuf and writes commas where they are needed. In its functions, key is NULL
- * inside arrays. */
+/* A writer of JSON text. A writer appends to a strbuf and puts commas where they are needed. In its functions, key is
+ * NULL inside arrays. */
 typedef struct {
     tutti_strbuf *out;
     bool need_comma;

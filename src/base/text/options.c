@@ -80,7 +80,7 @@ static int most_changes(const char *word, const char *known)
     return third < 1 ? 1 : third < FAR ? (int)third : FAR - 1;
 }
 
-/* Returns the edit distance of two words, or FAR if they are not near. It returns 1 if the known word begins with
+/* Returns the edit distance of two words, or FAR if they are not near. The result is 1 if the known word begins with
  * `word` and `word` has at least three letters, so that "res" is near resnet. */
 static int distance_of(const char *word, const char *known)
 {

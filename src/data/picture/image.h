@@ -3,9 +3,9 @@
  *
  * A picture is opened (its header is read), then decoded for a view, which says what part of it becomes how many
  * pixels. A JPEG is decoded at 1/2, 1/4 or 1/8 of its size if that still has enough pixels for the view (by an inverse
- * DCT of some of the coefficients). It is decoded only around the view's box, and rows below the box are not read. A
- * file that is not a complete JPEG or PNG is TUTTI_ERR_DATA, with its name: a JPEG must reach an end-of-image marker, a
- * PNG's checksums must be right. Private to src/data. Threads: one at a time. */
+ * DCT of some of the coefficients). The decoder computes only pixels around the view's box, and rows below the box are
+ * not read. A file that is not a complete JPEG or PNG is TUTTI_ERR_DATA, with its name: a JPEG must reach an
+ * end-of-image marker, a PNG's checksums must be right. Private to src/data. Threads: one at a time. */
 #ifndef TUTTI_DATA_IMAGE_H
 #define TUTTI_DATA_IMAGE_H
 
@@ -49,8 +49,8 @@ tutti_status tutti_image_open(tutti_image *im, const char *name, const uint8_t *
 tutti_status tutti_image_decode(tutti_image *im, const tutti_view *view, tutti_pixels *out, tutti_failure *err);
 
 /* A resampler uses a triangle filter that reaches as far as one pixel of the output or of the input, whichever is
- * larger (Pillow's BILINEAR). It resamples along y, then along x. out: three planes of y.out x x.out floats, byte *
- * scale[c] + shift[c], mirrored left to right if `mirrored`. */
+ * larger (Pillow's BILINEAR). The resampler works along y, then along x. out: three planes of y.out x x.out floats,
+ * byte * scale[c] + shift[c], mirrored left to right if `mirrored`. */
 typedef struct tutti_resampler tutti_resampler;
 tutti_resampler *tutti_resampler_create(void); /* makes a resampler with its buffers */
 void tutti_resampler_destroy(tutti_resampler *r);

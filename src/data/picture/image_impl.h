@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* image_impl.h: declarations that the decoders of JPEG and PNG share. Both libraries report errors by longjmp. So each
- * function that calls a library calls setjmp itself. It keeps all its data in the image and owns no memory during the
- * call. */
+ * function that calls a library calls setjmp itself. Such a function keeps all its data in the image and owns no memory
+ * during the call. */
 #ifndef TUTTI_DATA_IMAGE_IMPL_H
 #define TUTTI_DATA_IMAGE_IMPL_H
 

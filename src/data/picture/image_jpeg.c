@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* image_jpeg.c: decodes JPEG through libjpeg-turbo, no more of it than a view needs.
  *
- * It decodes fewer coefficients (1/2, 1/4, 1/8 of the size; libjpeg-turbo has no vector code for the other eighths),
- * fewer columns (jpeg_crop_scanline) and fewer rows (jpeg_skip_scanlines; rows below the box are not even
+ * This file decodes fewer coefficients (1/2, 1/4, 1/8 of the size; libjpeg-turbo has no vector code for the other
+ * eighths), fewer columns (jpeg_crop_scanline) and fewer rows (jpeg_skip_scanlines; rows below the box are not even
  * entropy-decoded). Chroma is interpolated over neighbouring pixels, so MARGIN more pixels are decoded on each side:
  * the box itself has the bytes of a full decode (a test compares them). A file that libjpeg-turbo calls corrupt is
  * refused; its other warnings (stray bytes between segments, odd markers) are ignored. */

@@ -75,8 +75,8 @@ static void make_numbers(tutti_image *im)
     png_set_packing(im->png);
 }
 
-/* Turns the palette indices, which lie at the beginning of each row, into colours. It goes from the last to the first,
- * so that no colour overwrites an index that is still needed. */
+/* Turns the palette indices, which lie at the beginning of each row, into colours. The loop goes from the last to the
+ * first, so that no colour overwrites an index that is still needed. */
 static void look_up(tutti_image *im, int64_t stride)
 {
     png_colorp palette = NULL;

@@ -4,9 +4,9 @@
  * A sample is a pure function of (seed, split, index), computed in these steps: label -> style -> jitter of every pen
  * point -> Catmull-Rom curve -> slant, scale, rotation -> a smooth random displacement field (elastic distortion as in
  * Simard et al. 2003, applied to the curve instead of the picture, so that sharp edges stay sharp) -> shift to a place
- * near the middle -> ink by distance to the curve -> contrast and grain. It uses only 64-bit integers and division that
- * truncates towards zero: no libm, no float, no shift of a negative number. Units: Q8 = 1/256 of a pixel or template
- * unit, Q16 = 1/65,536. */
+ * near the middle -> ink by distance to the curve -> contrast and grain. The code uses only 64-bit integers and
+ * division that truncates towards zero: no libm, no float, no shift of a negative number. Units: Q8 = 1/256 of a pixel
+ * or template unit, Q16 = 1/65,536. */
 #include "../dataset_impl.h"
 #include "dice.h"
 
@@ -54,8 +54,8 @@ static const int8_t *style_pick(tutti_dice *d, int digit)
     return tutti_digit_styles[0].path; /* never reached: the weights sum to TUTTI_DIGIT_WEIGHTS (a test adds them) */
 }
 
-/* Returns a point of the Catmull-Rom curve between b and c, at t = i / PIECES. It divides once at the end, so all
- * before is exact. */
+/* Returns a point of the Catmull-Rom curve between b and c, at t = i / PIECES. The function divides once at the end, so
+ * all before is exact. */
 static int64_t between(int64_t a, int64_t b, int64_t c, int64_t e, int64_t i)
 {
     const int64_t n = PIECES;

@@ -110,8 +110,8 @@ static tutti_status open_idx(const tutti_dataset_config *config, tutti_split spl
     return pair_open(config, split, 0, 0, d, err);
 }
 
-/* Reads names of classes from `text`. Each line belongs to a class, in the order of their labels. It has the label and
- * the codes of one letter or several: "1 65 97". */
+/* Reads names of classes from `text`. Each line belongs to a class, in the order of their labels. The line has the
+ * label and the codes of one letter or several: "1 65 97". */
 static tutti_status read_mapping(const char *path, const char *text, int64_t first_label, tutti_names *out,
                                  tutti_failure *err)
 {

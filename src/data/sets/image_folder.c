@@ -98,7 +98,8 @@ void tutti_left_out_say(const tutti_left_out *l, tutti_strbuf *out)
 
 /* ---- walking through folders ---- */
 
-/* A folder that the walk is in: the current one or one above it. It is kept because a link may lead back to it. */
+/* A folder that the walk is in: the current one or one above it. The walk remembers it because a link may lead back to
+ * it. */
 typedef struct place {
     const struct place *above;
     dev_t device;

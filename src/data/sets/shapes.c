@@ -5,8 +5,8 @@
  * A sample is a pure function of (seed, split, index): drawn in these steps: a background of two octaves of smooth
  * noise and stripes -> strokes of other colours behind the shape -> the shape, at a random place, turned, stretched, in
  * a colour that stands out -> strokes in front of it -> grain. Outlines are filled by the even-odd rule. Coverage is
- * exact along a line, and SUB lines are sampled in each pixel. It uses only 64-bit integers and division that truncates
- * towards zero. Units: Q8 = 1/256 of a pixel, Q16 = 1/65,536. */
+ * exact along a line, and SUB lines are sampled in each pixel. The code uses only 64-bit integers and division that
+ * truncates towards zero. Units: Q8 = 1/256 of a pixel, Q16 = 1/65,536. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_libraries.c: finds CUDA's libraries on this host, also in Python packages of NVIDIA, and fills the tables of
- * their functions. It looks in this order:
+ * their functions. Places are searched in this order:
  *
  *   1. the folders of TUTTI_CUDA_PATH (":" between), which tests and unusual machines name
  *   2. libraries that this process has loaded already

@@ -11,13 +11,13 @@
  *
  * If a tune file (tutti_tuned) has measured seconds for the pass, these are used and only the measured candidates are
  * compared. Otherwise seconds come from calibrated rules. A rule is a function of shape, precision, threads and
- * instruction set. It was fitted to times of the candidate on the processors that its file names. A candidate without a
- * rule for a shape is taken if the request names it, if it was measured, or if nothing else fits. The chooser never
- * times a kernel, so every rank, every run and a resumed run choose alike.
+ * instruction set. The rule was fitted to times of the candidate on the processors that its file names. A candidate
+ * without a rule for a shape is taken if the request names it, if it was measured, or if nothing else fits. The chooser
+ * never times a kernel, so every rank, every run and a resumed run choose alike.
  *
- * Canonical mode: for a pass, only candidates with one order of additions (`sums`) are compared. It is the order of the
- * first candidate in the table that fits. Tune files are ignored. So the bits of a result depend only on the job, the
- * instruction set and the number of threads.
+ * Canonical mode: for a pass, only candidates with one order of additions (`sums`) are compared. That is the order of
+ * the first candidate in the table that fits. Tune files are ignored. So the bits of a result depend only on the job,
+ * the instruction set and the number of threads.
  *
  * A new candidate is a kernel row in a file of its own, two functions and a line in candidates.c. Threads: any may read
  * the tables. */
@@ -107,8 +107,8 @@ typedef struct tutti_tuned {
 } tutti_tuned;
 
 /* Writes the text of a request's shape, such as
- * "64x20x12x12/nhwc:out_channels=50,kernel=5,stride=1,pad=0,groups=1,bias,relu/nhwc". It has the inputs (with order,
- * and with type if that is not the precision's), the attributes, and the wanted order of the output. */
+ * "64x20x12x12/nhwc:out_channels=50,kernel=5,stride=1,pad=0,groups=1,bias,relu/nhwc". The text has the inputs (with
+ * order, and with type if that is not the precision's), the attributes, and the wanted order of the output. */
 enum { TUTTI_CANDIDATE_SHAPE = 256 };
 void tutti_candidate_shape(const tutti_kernel *k, const tutti_kernel_request *r, char out[TUTTI_CANDIDATE_SHAPE]);
 

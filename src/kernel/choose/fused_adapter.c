@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fused_adapter.c: computes an op with a merged ReLU or addend by a row that computes the bare op. It serves ops with a
- * merged ReLU, and batch norm with a merged second input:
+/* fused_adapter.c: computes an op with a merged ReLU or addend by a row that computes the bare op. The adapter serves
+ * ops with a merged ReLU, and batch norm with a merged second input:
  *
  *   out = max(0, op(in[0]) + in[1]);   dout is masked where out is 0, in place, then op's backward passes see it;
  *   the gradient of in[1] is the masked dout itself.

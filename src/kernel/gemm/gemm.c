@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm.c: runs a matrix product by its plan. Each thread computes a rectangle of C. It cuts the rectangle into blocks
- * of columns, of k and of rows, and those into register blocks. Threads share nothing: each thread packs what it needs,
- * even if another thread packs the same elements. */
+/* gemm.c: runs a matrix product by its plan. Each thread computes a rectangle of C. The thread cuts the rectangle into
+ * blocks of columns, of k and of rows, and those into register blocks. Threads share nothing: each thread packs what it
+ * needs, even if another thread packs the same elements. */
 #include "gemm.h"
 
 #include <assert.h>
@@ -258,8 +258,8 @@ static tutti_gemm_fetched fetch_packed(const tutti_gemm_cell *cells, int64_t nce
                                 .apart = lines * LINE};
 }
 
-/* Describes memory of a matrix to fetch: n rows of A, or columns of B, from i on, over the part d of k. It is fetched
- * in parts of `lines` cache lines. */
+/* Describes memory of a matrix to fetch: n rows of A, or columns of B, from i on, over the part d of k. The memory is
+ * fetched in parts of `lines` cache lines. */
 static tutti_gemm_fetched fetch_matrix(const tutti_gemm_source *s, int64_t i, int64_t n, const depth *d, int64_t lines)
 {
     const int64_t size = (int64_t)tutti_dtype_bytes(s->type), apart = s->apart_i * size, down = s->apart_p * size;
@@ -379,7 +379,7 @@ static depth depth_at(const tutti_gemm_plan *plan, int64_t p)
     return (depth){p, nk, tutti_gemm_steps(plan->row, nk), p == 0, p + nk == k};
 }
 
-/* Describes the next block of B to fetch. It may be the first block of the next product of the batch. */
+/* Describes the next block of B to fetch. That may be the first block of the next product of the batch. */
 static tutti_gemm_fetched fetch_next_b(const rectangle *r, int64_t j, const depth *d)
 {
     const tutti_gemm_plan *plan = r->plan;

@@ -15,12 +15,12 @@
  *   avx512-bf16    bf16         VDPBF16PS: two of k at once, 14 x 32 sums
  *   tiles          bf16         the loops of amx with tiles in plain C
  *
- * SUMS. An element of C is one chain of additions. It begins at 0 (with `accumulate` at C, never at the bias) and takes
- * the products in the order of k, by fused multiply-adds if the instruction set has them. So its bits depend on the row
- * alone: not on threads, blocks, caches, its place in C, or who packed the operands. avx512 and avx2 give the same
- * bits. Rows of bf16 add two or 32 elements of k at once, as their instructions do. Their instructions take subnormal
- * numbers for zero. The error of an element is at most 2 (k + 4) 2^-24 (|A| |B| + |bias| + |C|) before C is rounded to
- * its type; GELU adds 2^-18 of its value, down to 2^-80.
+ * SUMS. An element of C is one chain of additions. The chain begins at 0 (with `accumulate` at C, never at the bias)
+ * and takes the products in the order of k, by fused multiply-adds if the instruction set has them. So its bits depend
+ * on the row alone: not on threads, blocks, caches, its place in C, or who packed the operands. avx512 and avx2 give
+ * the same bits. Rows of bf16 add two or 32 elements of k at once, as their instructions do. Their instructions take
+ * subnormal numbers for zero. The error of an element is at most 2 (k + 4) 2^-24 (|A| |B| + |bias| + |C|) before C is
+ * rounded to its type; GELU adds 2^-18 of its value, down to 2^-80.
  *
  * Threads: any may use a plan at the same time; workspace and C belong to one run. Runs allocate nothing and cannot
  * fail. */
@@ -105,8 +105,8 @@ typedef struct {
     const float *bias; /* the bias; NULL if there is none */
     void *c;           /* the result; must not overlap the operands or the bias */
 } tutti_gemm_operands;
-/* Runs a plan. It is a bug of the caller, and asserted, to give an operand that was packed for another row or other
- * sides. */
+/* Runs a plan. An operand that was packed for another row or other sides is a bug of the caller, and an assertion
+ * fails. */
 void tutti_gemm_run(const tutti_gemm_plan *plan, const tutti_gemm_operands *operands, void *workspace);
 
 /* tutti_gemm_row_name returns the names of the rows, fastest first, and NULL behind the last. The next function tells

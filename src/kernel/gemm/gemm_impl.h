@@ -33,9 +33,9 @@ typedef struct {
     int64_t block, apart;
 } tutti_gemm_scattered;
 
-/* Memory that will be needed soon, as a matrix to pack or as packed cells. It is fetched into a cache while something
- * else is multiplied. While one register block is computed, one part of the memory is fetched: a cache line for every
- * row->fetch steps of k. */
+/* Memory that will be needed soon, as a matrix to pack or as packed cells. The memory is fetched into a cache while
+ * something else is multiplied. While one register block is computed, one part of the memory is fetched: a cache line
+ * for every row->fetch steps of k. */
 typedef struct {
     const char *at;
     int64_t i, p; /* i: bytes from one cache line to the next; p: bytes from one run of 16 lines to the next run */

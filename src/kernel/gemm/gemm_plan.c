@@ -127,7 +127,7 @@ static void fill_in(tutti_gemm *g)
 /* True if it is faster to turn the product, that is, to compute C^T with B as the left operand. The loops read the left
  * operand where it lies if neighbours of k lie side by side, but they pack the right operand. So turning pays if A is
  * much smaller than B. For rows with vectors (not tiles), measurements showed that turning pays if the rows of C fill
- * panels, and if k is so long that transposing the sums costs little in comparison. */
+ * panels, and if k is long compared with the cost of transposing the sums. */
 static bool is_better_turned(const tutti_gemm *g, const tutti_gemm_row *row)
 {
     enum {

@@ -340,8 +340,8 @@ static void move_taps(const float *from, float *to, const int64_t *tap_at, int64
         for (int64_t t = 0; t < ntaps; t++) to[t * apart] = from[tap_at[t]];
 }
 
-/* Copies weights from the parameter's order to that of the products, or back. It goes by squares of outputs and inputs,
- * whose weights lie near each other in all orders. */
+/* Copies weights from the parameter's order to that of the products, or back. The loop goes by squares of outputs and
+ * inputs, whose weights lie near each other in all orders. */
 static void move_weights(const tutti_kernel *k, const float *from, float *to, bool back)
 {
     enum { SIDE = 16 };

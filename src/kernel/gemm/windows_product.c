@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* windows_product.c: the forward product of an implicit convolution: C = map(windows W + bias). All weights are packed
- * once a run. A thread takes blocks of windows. It packs one block of k of them at a time, which stays in its part of
- * the second-level cache, and multiplies it with each panel of the weights. The sums of a block of C stay in the
- * thread's own memory until they contain all of k, because C may have 16 bits and any memory order. */
+ * once a run. A thread takes blocks of windows. The thread packs one block of k of them at a time, which stays in its
+ * part of the second-level cache, and multiplies it with each panel of the weights. The sums of a block of C stay in
+ * the thread's own memory until they contain all of k, because C may have 16 bits and any memory order. */
 #include <string.h>
 
 #include "../crew.h"

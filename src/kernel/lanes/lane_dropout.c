@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_dropout.c: tutti's own dropout, in every order and type. It draws the reference's random numbers (op_dropout.c),
- * several at a time.
+/* lane_dropout.c: tutti's own dropout, in every order and type. The loops draw the reference's random numbers
+ * (op_dropout.c), several at a time.
  *
  * saved: one byte for each number of the output, in the output's order; 1 means that the number is kept. Random words
  * are drawn in row-major order, four at a time. If the value has another order, a sample's bytes are first written to

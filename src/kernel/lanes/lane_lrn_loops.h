@@ -26,8 +26,8 @@ INLINE vector base_at(const tutti_lrn_call *c, int64_t i)
     return multiply_add(neighbours(c->square + i, c->step, c->first, c->last), all(c->alpha), all(c->k));
 }
 
-/* Computes the forward pass of a tile. It writes whole vectors, so results that nobody reads follow the tile's last
- * element. */
+/* Computes the forward pass of a tile. The loop writes whole vectors, so results that nobody reads follow the tile's
+ * last element. */
 static void lrn(const tutti_lrn_call *call)
 {
     const tutti_lrn_call copy = *call, *c = &copy;

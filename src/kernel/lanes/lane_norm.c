@@ -97,7 +97,7 @@ static void destroy(tutti_kernel *k)
 
 /* --- a pass --- */
 
-/* What the callbacks of a tutti_norm_pass find in p->owner. */
+/* The arguments that the callbacks of a tutti_norm_pass find in p->owner. */
 typedef struct {
     const tutti_kernel *k;
     const tutti_kernel_args *a;
@@ -164,8 +164,8 @@ static void find_scales(const tutti_norm_pass *p, int64_t panel, const float *rs
 
 /* --- forward --- */
 
-/* Finds a value near the mean of each channel. It is subtracted before squares are summed, so that the variance loses
- * no digits by cancellation. */
+/* Finds a value near the mean of each channel. The value is subtracted before squares are summed, so that the variance
+ * loses no digits by cancellation. */
 static void find_center(const tutti_norm_pass *p, int64_t panel, const tutti_norm_lanes *l)
 {
     tutti_norm_pass_first_mean(p, panel, l, p->channels[TUTTI_NORM_MEAN] + channels_of(p, panel).first);

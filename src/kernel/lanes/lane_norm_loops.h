@@ -127,8 +127,8 @@ INLINE void sum_unit(const told *w, int64_t at, int64_t v, int64_t n, pair_at *f
     store_table(product, times_plus(p.gradient, p.x, load_table(product)));
 }
 
-/* Does what sum_unit does for four rows, from `row` on. It adds pairs of pairs, so that no addition waits for many
- * others. */
+/* Does what sum_unit does for four rows, from `row` on. The loop adds pairs of pairs, so that no addition waits for
+ * many others. */
 INLINE void sum_rows(const told *w, int64_t row, int64_t v, pair_at *find, kind k)
 {
     const entries e = entries_at(&w->lanes, v);

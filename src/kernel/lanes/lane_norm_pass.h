@@ -2,11 +2,11 @@
 /* lane_norm_pass.h: runs one pass of batch normalisation over memory on several threads: the sums of each channel, then
  * a result for each element.
  *
- * A *panel* is a block of channels. It lies in *runs*: one run for each sample, or, with channels last, one run in all.
- * In a run the channels repeat in the pattern that lane_impl.h describes. So one loop serves row-major planes, blocks
- * of 8, 16 or 32 channels, and any number of channels last. A *span* is a piece of a run. A panel's sums are made in
- * chunks, whose number follows from the shape alone, and are added in the chunks' order. So the bits do not depend on
- * the number of threads. Threads share panels or, if there are few panels, chunks. */
+ * A *panel* is a block of channels. A panel lies in *runs*: one run for each sample, or, with channels last, one run in
+ * all. In a run the channels repeat in the pattern that lane_impl.h describes. So one loop serves row-major planes,
+ * blocks of 8, 16 or 32 channels, and any number of channels last. A *span* is a piece of a run. A panel's sums are
+ * made in chunks, whose number follows from the shape alone, and are added in the chunks' order. So the bits do not
+ * depend on the number of threads. Threads share panels or, if there are few panels, chunks. */
 #ifndef TUTTI_LANE_NORM_PASS_H
 #define TUTTI_LANE_NORM_PASS_H
 
@@ -54,8 +54,8 @@ void tutti_norm_pass_begin(tutti_norm_pass *p);
 void tutti_norm_pass_run(tutti_norm_pass *p);
 /* Returns the sums of channel ch of a panel, where 0 is its first. */
 void tutti_norm_pass_sums(const tutti_norm_pass *p, int64_t panel, int64_t ch, double *sum, double *product);
-/* Writes the sums of the first span of a panel, divided by its positions, into `mean`. It overwrites the panel's
- * sums. */
+/* Writes the sums of the first span of a panel, divided by its positions, into `mean`. The function overwrites the
+ * panel's sums. */
 void tutti_norm_pass_first_mean(const tutti_norm_pass *p, int64_t panel, const tutti_norm_lanes *l, float *mean);
 
 #endif

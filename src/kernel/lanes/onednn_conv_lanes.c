@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* onednn_conv_lanes.c: convolutions whose channels lie innermost (NHWC) and whose output channels leave a large part of
- * their vectors empty. They are computed by the loops of lane_conv_loops.h or by tiles, sample by sample.
+ * their vectors empty. The loops of lane_conv_loops.h, or tiles, compute them sample by sample.
  *
  * The library computes whole vectors of output channels: of 20 it computes 32, of 50 it computes 64. Our loops can
  * compute half a vector. On processors that compute a vector of 512 bits as two of 256 (Zen 4), that takes half the

@@ -36,8 +36,9 @@ static int64_t plane_of(const tutti_tile_conv *c)
     return (c->out_height + (c->kernel - 1) / c->stride) * row_of(c);
 }
 
-/* Returns how many channels have their words side by side at each position of a plane. It is all channels, or sixteen
- * if they fill tiles: then each sixteen have a plane, so that the rows of a tile lie close to each other. */
+/* Returns how many channels have their words side by side at each position of a plane. These are all channels, or
+ * sixteen if they fill tiles: then each sixteen channels have a plane, so that the rows of a tile lie close to each
+ * other. */
 static int64_t lanes_of(const tutti_tile_conv *c)
 {
     return c->channels % SIDE == 0 ? SIDE : c->channels;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* value_zeros.c: counts the zeros of a value, for the sparsity of activations. It counts the elements that are not zero
- * and subtracts, because padding also holds zeros, which do not count. */
+/* value_zeros.c: counts the zeros of a value, for the sparsity of activations. The loop counts the elements that are
+ * not zero and subtracts, because padding also holds zeros, which do not count. */
 #include "../choose/memory_order.h"
 
 enum { SIGNLESS = 0x7fff };

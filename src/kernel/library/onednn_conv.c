@@ -66,7 +66,7 @@ static conv_desc describe(tutti_kernel *k, const tutti_kernel_request *r, dnnl_d
 }
 
 /* Returns the library's descriptions of input and output in this order. With TUTTI_ORDER_NONE the library chooses both.
- * It also chooses the order of an image, whose few channels do not fill a block. */
+ * The library also chooses the order of an image, whose few channels do not fill a block. */
 static orders in_order(tutti_kernel *k, const conv_desc *d, tutti_order order)
 {
     enum { FEW = 8 };

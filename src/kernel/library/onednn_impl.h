@@ -183,7 +183,7 @@ void tutti_onednn_set_out(tutti_kernel *k, tutti_order order, tutti_dtype type);
 bool tutti_onednn_is_plain_loops(const_dnnl_primitive_desc_t pd);
 /* True if the primitive computes by the library's GEMM. */
 bool tutti_onednn_is_gemm(const_dnnl_primitive_desc_t pd);
-/* Returns the order of parameter p and writes it to k->params. It is the order that the request gives. If the request
+/* Returns the order of parameter p and writes it to k->params. That is the order that the request gives. If the request
  * gives none, it is `wanted` in training, if a layout can express that order, and `plain` otherwise. */
 const_dnnl_memory_desc_t tutti_onednn_param_order(tutti_kernel *k, const tutti_kernel_request *r, int p,
                                                   const_dnnl_memory_desc_t wanted, const_dnnl_memory_desc_t plain);

@@ -236,7 +236,7 @@ bool tutti_onednn_is_gemm(const_dnnl_primitive_desc_t pd)
     return strstr(name, "gemm:") != NULL;
 }
 
-/* Describes to the library an order that a parameter has already. It is the library's own order, or an order that
+/* Describes to the library an order that a parameter has already. That is the library's own order, or an order that
  * another row has chosen: squares (winograd.h), inputs innermost (implicit_conv.c), rows in the order of planes
  * (dense_gemm.c). */
 static const_dnnl_memory_desc_t describe_param(tutti_onednn_state *s, const tutti_param_desc *p)

@@ -2,8 +2,8 @@
 /* sparse_conv.h: declarations that the passes of the candidate `sparse` share: shapes, tiles, weights, and lists of
  * nonzero elements.
  *
- * A pass reads one side of the convolution (input or output) and writes the other. It works group by group, and for
- * each group in tiles: rows of the side that it writes, from one sample or several. Each thread has scratch for one
+ * A pass reads one side of the convolution (input or output) and writes the other. The pass works group by group, and
+ * for each group in tiles: rows of the side that it writes, from one sample or several. Each thread has scratch for one
  * tile. The results do not depend on the number of threads. */
 #ifndef TUTTI_KERNEL_SPARSE_CONV_H
 #define TUTTI_KERNEL_SPARSE_CONV_H
@@ -21,7 +21,7 @@ typedef struct {
     int64_t channels, size, n;
 } tutti_sparse_cut;
 
-/* The plan of the forward pass, or of the input gradient (`back`). It reads `from` and writes `to`. */
+/* The plan of the forward pass, or of the input gradient (`back`). Such a pass reads `from` and writes `to`. */
 typedef struct {
     tutti_sparse_side from, to;
     /* lists: how the channels of the lists are cut into blocks; vectors: how the channels in the lanes are cut: a block

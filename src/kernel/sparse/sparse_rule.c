@@ -5,7 +5,7 @@
  * The costs are medians over layers of LeNet, AlexNet, VGG-A, ResNet-20 and ResNet-50, measured by ./dev bench sparse
  * --rounds 3 against the row that training uses (oneDNN 3.2) on one thread of an EPYC (Zen 4). `fixed` and `products`
  * follow from the times at sparsity 0.5 and 0.99. The fixed part is the time to make lists, to pack weights, and to
- * read and write sums. It is small for kernels of 3 x 3 and more, and large for 1 x 1. */
+ * read and write sums. That part is small for kernels of 3 x 3 and more, and large for 1 x 1. */
 #include "../kernel_impl.h"
 #include "sparse_switch.h"
 

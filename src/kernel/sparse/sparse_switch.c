@@ -49,7 +49,7 @@ static void destroy(tutti_kernel *k)
     free(s);
 }
 
-/* The row of a switch. It needs no `create`, because tutti_sparse_switch_around makes the kernel. */
+/* The row of a switch. The row needs no `create`, because tutti_sparse_switch_around makes the kernel. */
 static const tutti_kernel_row row = {
     .fuses = true,
     .destroy = destroy,

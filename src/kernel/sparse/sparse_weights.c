@@ -49,7 +49,7 @@ static void cut_tiles(const tutti_sparse_state *s, tutti_sparse_sum *g)
                      : tutti_sparse_min(s->batch, tutti_sparse_max(1, TILE_POSITIONS / ((g->rows + padded) * g->row)));
 }
 
-/* Returns the number of channels in a chunk. It is lower if a thread would otherwise have no chunk. */
+/* Returns the number of channels in a chunk. The number is lower if a thread would otherwise have no chunk. */
 static int64_t chunk_of(const tutti_sparse_state *s)
 {
     const int64_t few = CHUNK * 9 / (s->kernel * s->kernel), most = tutti_sparse_min(few, MOST_CHUNK),

@@ -3,7 +3,7 @@
  * chooses between the ways (nt_selector.h).
  *
  * The tree learns from m in 16, 64, .. 4096, n and k in 128, 512, .. 8192 with m n k <= 2^33, and from random sizes
- * between these, evenly distributed on a logarithmic scale. It is judged by other random sizes. All sizes are measured
+ * between these, evenly distributed on a logarithmic scale. Other random sizes judge the tree. All sizes are measured
  * three times, minutes apart, because disturbances by other programs last longer than the measurement of one size.
  * Threads: one at a time. */
 #ifndef TUTTI_TUNE_PRODUCTS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* winograd.c: the passes of a 3 x 3 convolution by Winograd's products (winograd.h). For a block of tiles, scratch
  * holds the transforms of what is read and of what is written: one matrix (tiles, channels) for each of the 36
- * products. It also holds the transformed weights, one matrix (inputs, outputs) for each product, in blocks of two
+ * products. Scratch also holds the transformed weights, one matrix (inputs, outputs) for each product, in blocks of two
  * vectors of outputs.
  *
  * A block has as many tiles as the second-level cache holds; with many channels it has more, so that reading the
@@ -26,8 +26,8 @@ enum {
     SUMS = 6 + 1,
 };
 
-/* One pass. It transforms tiles of `from`, multiplies, and transforms products back to `to` (for the weights' gradient:
- * `from` is the input, `to` is dout). */
+/* One pass. The pass transforms tiles of `from`, multiplies, and transforms products back to `to` (for the weights'
+ * gradient: `from` is the input, `to` is dout). */
 typedef struct {
     const tutti_winograd *w;
     tutti_blocks from, to;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* detect_sysfs.c: finds cores and caches of this machine in /sys, in a build without hwloc. It counts only one
- * last-level cache. So on a machine with several sockets too little cache is assumed, and times for mid-sized vectors
- * are predicted too long. */
+/* detect_sysfs.c: finds cores and caches of this machine in /sys, in a build without hwloc. Only one last-level cache
+ * is counted. So on a machine with several sockets too little cache is assumed, and times for mid-sized vectors are
+ * predicted too long. */
 #include <stdio.h>
 
 #include "../../base/host/cores.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nvml.h: declarations of the NVML functions that tutti calls. NVML is the library of NVIDIA's driver that answers
- * questions about cards. It is loaded when needed (base/host/library.h) and never linked. Structs and constants are
- * those of NVML's version 2 interface, which newer drivers still have. Threads: any; NVML has locks of its own. */
+ * questions about cards. The library is loaded when needed (base/host/library.h) and never linked. Structs and
+ * constants are those of NVML's version 2 interface, which newer drivers still have. Threads: any; NVML has locks of
+ * its own. */
 #ifndef TUTTI_TOPOLOGY_NVML_H
 #define TUTTI_TOPOLOGY_NVML_H
 

@@ -241,7 +241,8 @@ void tutti_cuda_finish(const tutti_cuda_products *p, const tutti_cuda_channels *
 
 /* ---- gradients of a bias ---- */
 
-/* How sums of columns are divided among threads. It depends on the shape alone, so that sums have one order. */
+/* How sums of columns are divided among threads. The division depends on the shape alone, so that sums have one
+ * order. */
 typedef struct {
     int64_t rows, columns, stretch, nstretches;
     tutti_cuda_grid grid;

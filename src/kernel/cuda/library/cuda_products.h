@@ -2,11 +2,11 @@
 /* cuda_products.h: conversions around products by a library of the card: weights, activations, bias, ReLU, gradients of
  * a bias (weights.cu, channels.cu).
  *
- * The *library's form* of a value is the order and type that the library multiplies. It has channels last, and the
- * channels of each group are filled up with zeros if the library wants a multiple of 8. It may be row-major instead.
- * Functions put launches on the card's stream. The first call of tutti_cuda_products_of for a card finds all device
- * functions, so that no later launch fails for a missing one. Addresses must be multiples of 16 bytes; only the tensor
- * that a copy adds filling to, or takes it from, may lie anywhere. Threads: one at a time for each card. */
+ * The *library's form* of a value is the order and type that the library multiplies. That form has channels last, and
+ * the channels of each group are filled up with zeros if the library wants a multiple of 8. The form may be row-major
+ * instead. Functions put launches on the card's stream. The first call of tutti_cuda_products_of for a card finds all
+ * device functions, so that no later launch fails for a missing one. Addresses must be multiples of 16 bytes; only the
+ * tensor that a copy adds filling to, or takes it from, may lie anywhere. Threads: one at a time for each card. */
 #ifndef TUTTI_KERNEL_CUDA_PRODUCTS_H
 #define TUTTI_KERNEL_CUDA_PRODUCTS_H
 

@@ -92,8 +92,8 @@ static bool is_countable(const tutti_cudnn_shape *s)
  *
  * These are 0.2 to 7 TFLOP/s. With AlexNet's 64 to 192 filters of 5x5 the library reaches 20 to 38 TFLOP/s. So our
  * kernels take all convolutions of few filters, whose tiles the library leaves empty, and those of more filters that
- * have little arithmetic. The library also computes grouped convolutions and input gradients with so few filters that
- * half of our smallest tile would be empty. */
+ * have little arithmetic. The library also computes grouped convolutions and input gradients whose filters would leave
+ * half of our smallest tile empty. */
 bool tutti_small_conv_fits(const tutti_cudnn_shape *s, tutti_kernel_pass pass)
 {
     enum { FEW_FILTERS = 32, MORE_FILTERS = 64, LEAST_FILTERS = 8 };
