@@ -15,7 +15,7 @@ typedef struct {
 
 int64_t tutti_shape_count(const tutti_shape *s); /* Returns the product of the dims; 1 without dims. */
 bool tutti_shape_equal(const tutti_shape *a, const tutti_shape *b);
-/* Writes "(64, 20, 12, 12)" into out. */
+/* Writes the shape as text, such as "(64, 20, 12, 12)", into out. */
 void tutti_shape_text(const tutti_shape *s, char out[96]);
 
 #endif

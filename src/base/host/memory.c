@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory.c: reads the memory that is left from /proc/meminfo, the control groups and /proc/self/statm. */
+/* memory.c: finds out how much memory is left, from /proc/meminfo, the control groups and /proc/self/statm. */
 #include "memory.h"
 
 #include <stdio.h>

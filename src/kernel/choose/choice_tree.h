@@ -18,8 +18,8 @@
 
 enum { TUTTI_TREE_FEATURES = 16, TUTTI_TREE_WAYS = 8, TUTTI_TREE_NODES = 127 };
 
-/* A node. The node leads to node `less` if the value of its feature is below the threshold, else to node `more`. Both
- * come after it in the array. A leaf has less = more = -1. */
+/* A node. The search goes on at node `less` if the value of its feature is below the threshold, else at node `more`.
+ * Both come after it in the array. A leaf has less = more = -1. */
 typedef struct {
     int32_t feature;
     double threshold;

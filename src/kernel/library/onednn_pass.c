@@ -212,7 +212,8 @@ void tutti_onednn_set_out(tutti_kernel *k, tutti_order order, tutti_dtype type)
     s->out = tutti_onednn_ordered(s, type_for(type), &k->out.shape, order);
 }
 
-/* Writes the dims that md describes, if their number differs from the tensor's. */
+/* If md describes another number of dims than the tensor's ndims, writes the dims that md describes to *view; else
+ * *view has no dims. */
 static void view_of(const_dnnl_memory_desc_t md, int ndims, tutti_shape *view)
 {
     const dnnl_dims_t *dims;
