@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* windows_gemm.h: a convolution as matrix products of windows, sample by sample, row-major, as Caffe does it (im2col,
- * Y. Jia 2014): the form that bench/sparse compares with. Kernels of 1 with stride 1 need no windows. Threads: owner;
- * one thread. */
+ * Y. Jia 2014): the form that bench/sparse compares with. Kernels of 1 with stride 1 need no windows. Threads: one at a
+ * time; one thread. */
 #ifndef TUTTI_GEMM_CONV_H
 #define TUTTI_GEMM_CONV_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* primitive_timer.h: times oneDNN primitives alone: on buffers of their own, in the memory orders that they ask for.
- * Stops the program with words on stderr where the library fails. Threads: owner. */
+ * Stops the program with words on stderr where the library fails. Threads: one at a time. */
 #ifndef TUTTI_PRIMITIVE_TIMER_H
 #define TUTTI_PRIMITIVE_TIMER_H
 

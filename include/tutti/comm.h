@@ -18,8 +18,8 @@
  *   - Every wait has a deadline. When it passes, or a rank dies or aborts, the communicator has failed for good on all
  *     ranks: calls return TUTTI_ERR_PEER, and tutti_comm_failure names the cause and the rank.
  *
- * Threads: owner (one thread at a time per communicator: a second one is refused while the first is in a call), except
- * tutti_comm_abort (shared). Calls in a child process of fork are refused. */
+ * Threads: one at a time for each communicator (a second one is refused while the first is in a call), except
+ * tutti_comm_abort (any). Calls in a child process of fork are refused. */
 #ifndef TUTTI_COMM_H
 #define TUTTI_COMM_H
 

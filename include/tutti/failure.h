@@ -6,7 +6,7 @@
  * where they were ("job.yaml: line 4: ..."). Outputs are written only on success; after a failed create or init there
  * is nothing to release. The library never prints and never exits.
  *
- * Threads: owner (one thread at a time per tutti_failure). */
+ * Threads: one at a time for each tutti_failure. */
 #ifndef TUTTI_FAILURE_H
 #define TUTTI_FAILURE_H
 

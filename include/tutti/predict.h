@@ -11,7 +11,7 @@
  *   host  the rank's own core moves the bytes, so nothing is hidden. If there are more ranks than cores, ranks take
  *         turns on a core.
  * The model leaves out evaluation, checkpoints, noise except what a layer trace says of it, and slow ranks except those
- * that options name. Threads: owner. */
+ * that options name. Threads: one at a time. */
 #ifndef TUTTI_PREDICT_H
 #define TUTTI_PREDICT_H
 

@@ -40,7 +40,7 @@
  *   `stage` of a step is for readers and for the engine `rounds`; no step has a lower stage than a step that it depends
  *  on.
  *
- * Threads: frozen after create; tutti_schedule_part may be called by any thread at any time. */
+ * Threads: any, after create; tutti_schedule_part may be called by any thread at any time. */
 #ifndef TUTTI_SCHEDULE_H
 #define TUTTI_SCHEDULE_H
 

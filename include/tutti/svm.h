@@ -9,7 +9,7 @@
  * The model has the same bits whatever the number of ranks and threads: choices are exact, ties are broken by index,
  * and every sum runs in an order that depends on the data alone.
  *
- * Threads: owner, like the communicator; data and models are frozen once made. */
+ * Threads: one at a time, like the communicator; data and models are frozen once made. */
 #ifndef TUTTI_SVM_H
 #define TUTTI_SVM_H
 

@@ -20,7 +20,7 @@
  * bits/s, B = bytes/s with k, M, G, T; times: s, ms, us, ns; sizes: B, KiB, MiB, GiB; counts; words; sets joined by
  * dots. A figure that is not given is detected, fitted by `tutti coll tune`, or the preset of its kind;
  * tutti_topology_describe names its source. A figure without effect (the seed of a routing that draws nothing) is
- * neither printed nor accepted. Threads: shared (a plain value). */
+ * neither printed nor accepted. Threads: any (a plain value). */
 #ifndef TUTTI_TOPOLOGY_H
 #define TUTTI_TOPOLOGY_H
 

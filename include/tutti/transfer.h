@@ -13,7 +13,7 @@
  * that they need about an allocation once, when it is made. The calls are not collective; failures of the communicator
  * are those of tutti/comm.h.
  *
- * Threads: owner of the communicator. */
+ * Threads: one at a time for each communicator. */
 #ifndef TUTTI_TRANSFER_H
 #define TUTTI_TRANSFER_H
 

@@ -13,7 +13,7 @@
  *   argmin,     the whole element with the smallest (largest) value. Among equal values (-0 equals +0) the lower
  *   argmax      index wins. A NaN beats every number, and among NaNs the lower index wins.
  *
- * Threads: shared (pure). */
+ * Threads: any (pure functions). */
 #ifndef TUTTI_TYPES_H
 #define TUTTI_TYPES_H
 

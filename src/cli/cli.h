@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli.h: the program's commands. Each is a file cmd_<name>.c, which ends with the command's row (tutti_command); main.c
- * lists the rows by name. Threads: owner. */
+ * lists the rows by name. Threads: one at a time. */
 #ifndef TUTTI_CLI_H
 #define TUTTI_CLI_H
 

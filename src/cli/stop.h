@@ -6,7 +6,7 @@
  * asks for an orderly end; base/stop_request.h decides what a further signal means. A signal that was ignored when the
  * program began (nohup) stays ignored.
  *
- * Threads: shared, except begin and end. */
+ * Threads: any, except begin and end. */
 #ifndef TUTTI_CLI_STOP_H
 #define TUTTI_CLI_STOP_H
 

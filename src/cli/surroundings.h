@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* surroundings.h: prepares the process before any command, and checks its output after it. Threads: owner. */
+/* surroundings.h: prepares the process before any command, and checks its output after it. Threads: one at a time. */
 #ifndef TUTTI_CLI_SURROUNDINGS_H
 #define TUTTI_CLI_SURROUNDINGS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compare.h: runs of one job by several methods: the list of methods, the runs, their figures, the table and the page.
- * Threads: owner. */
+ * Threads: one at a time. */
 #ifndef TUTTI_COMPARE_H
 #define TUTTI_COMPARE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job_choice.h: chooses the values of keys that are auto, by predicted step times, and fixes them in the job. The fixed
- * values are written to the run's folder and are part of the plan's hash. Threads: owner. */
+ * values are written to the run's folder and are part of the plan's hash. Threads: one at a time. */
 #ifndef TUTTI_JOB_CHOICE_H
 #define TUTTI_JOB_CHOICE_H
 

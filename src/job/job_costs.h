@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job_costs.h: `exchange.buckets: auto`: the plan is made again, merged by the costs of exchanges, which are measured
- * between the ranks that will train, or predicted. Threads: owner. */
+ * between the ranks that will train, or predicted. Threads: one at a time. */
 #ifndef TUTTI_JOB_COSTS_H
 #define TUTTI_JOB_COSTS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* on_card.h: opens a device by its name for commands that measure it. Threads: owner. */
+/* on_card.h: opens a device by its name for commands that measure it. Threads: one at a time. */
 #ifndef TUTTI_ON_CARD_H
 #define TUTTI_ON_CARD_H
 

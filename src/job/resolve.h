@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* resolve.h: the one way from a job to what a rank runs: job -> model -> step graph -> plan. train, graph, plan and
- * predict all use it, so that what is shown and proved is what runs. Threads: owner; the parts are frozen. */
+ * predict all use it, so that what is shown and proved is what runs. Threads: one at a time; the parts are frozen. */
 #ifndef TUTTI_RESOLVE_H
 #define TUTTI_RESOLVE_H
 

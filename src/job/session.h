@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session.h: a session, all that one rank needs to train a job: resolved parts, data, and the trainer's configuration.
- * Threads: owner; the data may be shared by sessions of one process. */
+ * Threads: one at a time; the data may be shared by sessions of one process. */
 #ifndef TUTTI_SESSION_H
 #define TUTTI_SESSION_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step_view.h: one predicted step of a job in detail: what a rank does when, the longest chain, the busiest link, with
- * the names of layers and exchanges. Threads: owner. */
+ * the names of layers and exchanges. Threads: one at a time. */
 #ifndef TUTTI_STEP_VIEW_H
 #define TUTTI_STEP_VIEW_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* metrics.h: writes metrics.jsonl: a run's numbers, one JSON object a line. Each line is handed to the system at once,
  * so that a killed run keeps what it wrote. JSON has no NaN or infinity: such a number is null and its key stands in
- * "nan":[...]. Readers must accept a torn last line. Threads: owner. */
+ * "nan":[...]. Readers must accept a torn last line. Threads: one at a time. */
 #ifndef TUTTI_METRICS_H
 #define TUTTI_METRICS_H
 
@@ -85,7 +85,7 @@ typedef struct {
 void tutti_cost_add_words(const tutti_cost_more *more, const double seconds[TUTTI_NCOSTS], int nranks,
                           tutti_strbuf *out);
 
-/* The lines of a run's metrics.jsonl (docs/metrics.md). Threads: owner. */
+/* The lines of a run's metrics.jsonl (docs/metrics.md). Threads: one at a time. */
 
 typedef struct {
     double *x, *y;
@@ -154,7 +154,7 @@ bool tutti_run_lines_end_at(const char *path, int64_t step);
  * A file is a sequence of records: u64 length, u32 masked CRC-32C of the length, data, u32 masked CRC-32C of the data,
  * little-endian; the data is a protobuf message Event (tensorflow/core/util/event.proto). Each record is handed to the
  * system by one write(), so a killed run loses at most a torn last record. A resumed run never appends to an old file:
- * it begins a new one, whose second record says from which step on older points are void. Threads: owner. */
+ * it begins a new one, whose second record says from which step on older points are void. Threads: one at a time. */
 
 typedef struct {
     const char *tag; /* name of the number: "train/loss" */
@@ -179,7 +179,7 @@ void tutti_event_version(double wall_s, tutti_strbuf *out); /* appends the first
 void tutti_event_restart(double wall_s, int64_t first_step, tutti_strbuf *out);
 void tutti_event_scalars(double wall_s, int64_t step, const tutti_scalar *scalars, int n, tutti_strbuf *out);
 
-/* The two-sided sign test for n pairs that are not equal, of which one side was better in `wins`. Threads: shared. */
+/* The two-sided sign test for n pairs that are not equal, of which one side was better in `wins`. Threads: any. */
 
 /* Returns the probability of a split that is at least this uneven, to either side, if both sides are equally good: 2 *
  * P(X >= max(wins, n - wins)), X binomial (n, 1/2), at most 1. 5 of 5: 0.0625. n = 0: 1. 0 <= wins <= n. */

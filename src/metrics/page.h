@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* page.h: a page of HTML that needs no network and no script, in light and in dark: headings, tables, legends, and
  * charts of chart/. All texts are formats and are escaped; tags and attributes are not. Pure: the same calls give the
- * same bytes. Threads: owner. */
+ * same bytes. Threads: one at a time. */
 #ifndef TUTTI_PAGE_H
 #define TUTTI_PAGE_H
 

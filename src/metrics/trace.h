@@ -14,7 +14,7 @@
 #include "tutti/failure.h"
 
 /* How steps that do the same work differ in time: the time of each step divided by the mean of all, in ascending order.
- * Threads: shared (pure). */
+ * Threads: any (pure functions). */
 
 enum { TUTTI_SPREAD_MOST = 33 }; /* number of ratios that are kept: 32 equal parts of the steps */
 #define TUTTI_SPREAD_LEAST_RATIO 1e-5
@@ -50,7 +50,7 @@ double tutti_step_spread_quantile(const tutti_step_spread *s, double at);
  *   # step_spread 0.98 0.99 1.04      time of kernels in a step divided by the mean over steps, in order
  *   # rule adamw                      the rule that updated parameters there
  *
- * Reading what was printed gives the same rows. Threads: owner. */
+ * Reading what was printed gives the same rows. Threads: one at a time. */
 
 typedef struct {
     const char *name; /* name of the layer: unique, without blanks */
@@ -98,7 +98,7 @@ void tutti_layer_trace_release(tutti_layer_trace *t);
  *             of one of its operators
  *   Size      parameters of its operators by their shapes and types (rows of kineto.c); 0 if it has none
  * All are means over the spans `ProfilerStep#N`; without these the whole trace is one step. Comm is 0. The optimiser
- * and the containers' own time are left out. Threads: owner. */
+ * and the containers' own time are left out. Threads: one at a time. */
 
 /* Parses such a trace. TUTTI_ERR_DATA: the text is no JSON, no such trace, a trace of a GPU (whose kernels are not
  * followed), or the options above were missing. */
@@ -110,7 +110,7 @@ tutti_status tutti_kineto_read(const char *path, tutti_layer_trace *out, tutti_f
  *
  * Names are labels: a table that is the same on all ranks, so that a span has 24 bytes and is sent as it is. Times are
  * those of tutti_clock_ns (CLOCK_MONOTONIC): on one host all ranks read the same clock, so their spans need no
- * shifting. Threads: owner. */
+ * shifting. Threads: one at a time. */
 
 typedef struct {
     int64_t begin_ns, end_ns;
@@ -154,7 +154,7 @@ typedef struct {
 /* Spans of all ranks as one JSON text that Perfetto and chrome://tracing open, in the format of PyTorch's profiler
  * (schemaVersion 1, times in microseconds after baseTimeNanoseconds, steps named ProfilerStep#N, collectives with the
  * argument names that trace readers look for). A process is a rank; its threads are compute, one lane for each exchange
- * that was in flight at once, and the loader. docs/traces.md. Threads: shared (pure). */
+ * that was in flight at once, and the loader. docs/traces.md. Threads: any (pure functions). */
 
 typedef struct {
     const char *name; /* name of the rank: "rank 0 (host box, pid 4711)" */

@@ -4,7 +4,7 @@
  *
  * A figure names a method (a row of papers_method.c) that computes our figure. Verdicts: pass within 10 %, near within
  * 25 %, else off. A published figure that was recalled from memory gets at best "near". A sweep over a free parameter
- * gives a range without verdict. Threads: owner. */
+ * gives a range without verdict. Threads: one at a time. */
 #ifndef TUTTI_PAPERS_H
 #define TUTTI_PAPERS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* advice.h: picks the best of several given predictions. Threads: shared (pure). */
+/* advice.h: picks the best of several given predictions. Threads: any (pure functions). */
 #ifndef TUTTI_ADVICE_H
 #define TUTTI_ADVICE_H
 

@@ -3,7 +3,7 @@
  *
  * Up to TUTTI_EXACT_RANKS members, each size is simulated, unless `by_lines` is set. For more members, a schedule with
  * its members is simulated once, and times of other sizes are read from a line (lines.h): 133 exchanges between 1,024
- * ranks by a ring are two simulations. Threads: owner. */
+ * ranks by a ring are two simulations. Threads: one at a time. */
 #ifndef TUTTI_EXCHANGE_TIMES_H
 #define TUTTI_EXCHANGE_TIMES_H
 

@@ -6,7 +6,7 @@
  * docs/devices.md has the keys. Its step is made from the step of a job with the framework's exchanges, on a topology
  * that is slowed down to the framework's transport. The parts are put together as in Shi et al.'s DAG of synchronous
  * SGD (arXiv 1805.03812). Parts that do not overlap are added. If samples are read or copied while earlier steps run,
- * and that takes longer than all other parts, it determines the length of the step. Threads: frozen after open. */
+ * and that takes longer than all other parts, it determines the length of the step. Threads: any, after open. */
 #ifndef TUTTI_FRAMEWORK_H
 #define TUTTI_FRAMEWORK_H
 

@@ -7,7 +7,7 @@
  *                          hosts with ranks
  *
  * Sizes grow by a factor of four from the smallest message to all bytes; between two sizes, costs lie on a straight
- * line. Threads: shared (pure). */
+ * line. Threads: any (pure functions). */
 #ifndef TUTTI_STEP_COSTS_H
 #define TUTTI_STEP_COSTS_H
 

@@ -11,7 +11,7 @@
  * On a star and other networks, each rank has the cores of the rank that was traced. On a host, ranks and their threads
  * take turns where there are more of them than cores. Not modelled: active samples that are spread unevenly over the
  * ranks, and waiting for the slowest; merging the ranks' candidates; caches, which hold more of a smaller share; noise.
- * Threads: shared (pure). */
+ * Threads: any (pure functions). */
 #ifndef TUTTI_SVM_SCALING_H
 #define TUTTI_SVM_SCALING_H
 

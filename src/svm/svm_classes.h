@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_classes.h: the classes of a set, and which rows of this rank belong to which; the same classes in the same order
- * on all ranks. Threads: owner. */
+ * on all ranks. Threads: one at a time. */
 #ifndef TUTTI_SVM_CLASSES_H
 #define TUTTI_SVM_CLASSES_H
 

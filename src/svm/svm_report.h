@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_report.h: reports on a training from its trace, which svm-train writes. Threads: owner. */
+/* svm_report.h: reports on a training from its trace, which svm-train writes. Threads: one at a time. */
 #ifndef TUTTI_SVM_REPORT_H
 #define TUTTI_SVM_REPORT_H
 

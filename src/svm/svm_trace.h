@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_trace.h: a training as JSON lines. The first line has the numbers of ranks and threads. One line for each event
  * follows, "round" or (the last of a subproblem) "solved"; keys are the fields of tutti_svm_event; times of kinds of
- * work have keys such as "choosing_s". One table serves writing and reading. Threads: owner. */
+ * work have keys such as "choosing_s". One table serves writing and reading. Threads: one at a time. */
 #ifndef TUTTI_SVM_TRACE_H
 #define TUTTI_SVM_TRACE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_training.h: trains models of many classes by two-class problems: one-vs-one, folds, probabilities.
  *
- * Threads: owner. All functions that take a training are collective. */
+ * Threads: one at a time. All functions that take a training are collective. */
 #ifndef TUTTI_SVM_TRAINING_H
 #define TUTTI_SVM_TRAINING_H
 

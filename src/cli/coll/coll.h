@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* coll.h: the verbs of `tutti coll`: for each a file coll_<verb>.c and a row in cmd_coll.c. argv[0] is the verb; they
- * return the exit code. Threads: owner. */
+ * return the exit code. Threads: one at a time. */
 #ifndef TUTTI_COLL_H
 #define TUTTI_COLL_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* predict_flags.h: declarations that the files of `tutti predict` share. Failures name the flag and are
- * TUTTI_ERR_USAGE. Threads: owner. */
+ * TUTTI_ERR_USAGE. Threads: one at a time. */
 #ifndef TUTTI_CLI_PREDICT_FLAGS_H
 #define TUTTI_CLI_PREDICT_FLAGS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* predict_wait.h: a line on stderr, every five seconds, that says how long a prediction has taken and what is
- * predicted. A thread prints it, so that the code that predicts need not look at the clock. Threads: owner;
+ * predicted. A thread prints it, so that the code that predicts need not look at the clock. Threads: one at a time;
  * tutti_predict_wait_at: the thread that predicts. */
 #ifndef TUTTI_CLI_PREDICT_WAIT_H
 #define TUTTI_CLI_PREDICT_WAIT_H

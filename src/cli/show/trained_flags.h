@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trained_flags.h: flags of commands that compute with trained weights (eval, infer). Threads: owner. */
+/* trained_flags.h: flags of commands that compute with trained weights (eval, infer). Threads: one at a time. */
 #ifndef TUTTI_CLI_TRAINED_FLAGS_H
 #define TUTTI_CLI_TRAINED_FLAGS_H
 

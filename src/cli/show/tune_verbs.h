@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tune_verbs.h: the verbs of `tutti tune` that have files of their own. argv[0] is the verb; they return the exit code.
- * Threads: owner. */
+ * Threads: one at a time. */
 #ifndef TUTTI_CLI_TUNE_VERBS_H
 #define TUTTI_CLI_TUNE_VERBS_H
 

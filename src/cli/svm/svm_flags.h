@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svm_flags.h: the flags of svm-train and svm-predict: LIBSVM's letters ("-c 1", "-w-1 2.5"), and our long flags.
- * Threads: owner. */
+ * Threads: one at a time. */
 #ifndef TUTTI_CLI_SVM_FLAGS_H
 #define TUTTI_CLI_SVM_FLAGS_H
 

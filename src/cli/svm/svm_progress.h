@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_progress.h: the progress of an SVM training on the terminal and in a trace. Threads: owner. */
+/* svm_progress.h: the progress of an SVM training on the terminal and in a trace. Threads: one at a time. */
 #ifndef TUTTI_CLI_SVM_PROGRESS_H
 #define TUTTI_CLI_SVM_PROGRESS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topo.h: the verbs of `tutti topo`: for each a file topo_<verb>.c and a row in cmd_topo.c. argv[0] is the verb; they
- * return the exit code. Threads: owner. */
+ * return the exit code. Threads: one at a time. */
 #ifndef TUTTI_TOPO_H
 #define TUTTI_TOPO_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rank_report.h: lets commands that run as ranks print what the group says of silent ranks and hangs. Threads: owner.
- * */
+/* rank_report.h: lets commands that run as ranks print what the group says of silent ranks and hangs. Threads: one at a
+ * time. */
 #ifndef TUTTI_CLI_RANK_REPORT_H
 #define TUTTI_CLI_RANK_REPORT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* train_cmd.h: declarations that the files of `tutti train` share. Threads: owner. */
+/* train_cmd.h: declarations that the files of `tutti train` share. Threads: one at a time. */
 #ifndef TUTTI_CLI_TRAIN_CMD_H
 #define TUTTI_CLI_TRAIN_CMD_H
 

@@ -14,7 +14,7 @@
  * half, the side whose leader holds the lock of the run's folder. So no two epochs have the same number.
  *
  * Paper: no voting on values is needed as in Raft (Ongaro and Ousterhout 2014), because an agent follows one leader at
- * a time and an epoch needs a majority of the epoch before. Threads: owner. */
+ * a time and an epoch needs a majority of the epoch before. Threads: one at a time. */
 #ifndef TUTTI_AGENTS_H
 #define TUTTI_AGENTS_H
 

@@ -107,7 +107,7 @@ static void send_table(tutti_agents *a, const tutti_agent_table *table, bool is_
     }
 }
 
-/* Makes the table of the epoch. */
+/* Writes the table of the hosts that are in the new epoch, with the address and the port of each. */
 static void make_table(tutti_agents *a)
 {
     tutti_agents_begin_table(a, a->nknown);

@@ -168,7 +168,9 @@ static bool contains(const tutti_clocks *c, const tutti_base *b, const tutti_bas
     return !more;
 }
 
-/* Takes over the base of the news (a received message) if the thread loses no knowledge by it. */
+/* Replaces the base of the thread's clock (the part that clocks share) by the base of the news, which is what a
+ * received message says of its sender's clock. False, and nothing is changed, if the thread would lose knowledge by
+ * it. */
 static bool adopt(tutti_clocks *c, tutti_clock *t, const tutti_news *news)
 {
     bool large = c->begin == ALIGNMENT;

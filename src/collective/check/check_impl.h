@@ -17,7 +17,7 @@
  *   owner    the caller: overwrites inputs before READY, uses outputs before FREE. Its two acts in each invocation are
  *            writes that belong to no thread; a thread that is told READY or FREE knows them.
  *
- * Threads: owner. */
+ * Threads: one at a time. */
 #ifndef TUTTI_CHECK_IMPL_H
 #define TUTTI_CHECK_IMPL_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_source.h: the proof of tutti_schedule_check for parts from any source.
  *
- * Threads: owner. */
+ * Threads: one at a time. */
 #ifndef TUTTI_CHECK_SOURCE_H
 #define TUTTI_CHECK_SOURCE_H
 

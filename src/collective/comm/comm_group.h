@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm_group.h: makes a communicator for a command that has joined its group itself. Threads: owner. */
+/* comm_group.h: makes a communicator for a command that has joined its group itself. Threads: one at a time. */
 #ifndef TUTTI_COMM_GROUP_H
 #define TUTTI_COMM_GROUP_H
 

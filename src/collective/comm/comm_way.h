@@ -13,7 +13,7 @@
  * collective that no rank completes before rank 0 has begun, and that rank 0 does not complete before all ranks have
  * begun. Requests agree on a way when they are prepared.
  *
- * Threads: owner. */
+ * Threads: one at a time. */
 #ifndef TUTTI_COMM_WAY_H
 #define TUTTI_COMM_WAY_H
 

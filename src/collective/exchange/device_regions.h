@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device_regions.h: regions as memory of a device. This rank maps the regions of all ranks, because schedules for
- * mapped memory reach into peers' memory. Threads: owner of the group. */
+ * mapped memory reach into peers' memory. Threads: one at a time for each group. */
 #ifndef TUTTI_DEVICE_REGIONS_H
 #define TUTTI_DEVICE_REGIONS_H
 

@@ -13,9 +13,9 @@
  *
  * Life cycle: create (collective, same order on all ranks) -> { start -> tell ... -> test | wait } ... -> destroy.
  * Between hosts bytes travel over the group's wire, and a thread of the group makes progress while the owner computes.
- * Threads: owner of the group. Between hosts, if a thread of the group makes progress, another thread may have an
- * exchange to itself: then start, tell, wait_any and stats_read may be called from any thread, and the owner looks out
- * for deaths. */
+ * Threads: one at a time for each group. Between hosts, if a thread of the group makes progress, another thread may
+ * have an exchange to itself: then start, tell, wait_any and stats_read may be called from any thread, and the owner
+ * looks out for deaths. */
 #ifndef TUTTI_EXECUTOR_H
 #define TUTTI_EXECUTOR_H
 
@@ -166,7 +166,7 @@ typedef struct {
 void tutti_exchange_time(tutti_exchange *x, bool on);
 void tutti_exchange_stats_read(const tutti_exchange *x, tutti_exchange_stats *out);
 
-/* Proving a schedule once for all ranks that run it. Threads: owner. */
+/* Proving a schedule once for all ranks that run it. Threads: one at a time. */
 
 /* Collective. Rank 0 proves (tutti_schedule_check) and hashes its schedule. Each rank compares its own part, which it
  * will run, with the proved one: a different part ends the epoch for all, TUTTI_ERR_RENDEZVOUS with both hashes. *hash:

@@ -3,8 +3,8 @@
  *
  * Memory of near ranks is mapped: a write is one copy to its place. Between hosts a write is a put of the group's wire,
  * in flight until flushed. Order: a rank that sees a word which this rank signalled sees everything that this rank
- * wrote to it before. A rank that reads a peer's memory sees what this rank has written there before. Threads: owner of
- * the group. */
+ * wrote to it before. A rank that reads a peer's memory sees what this rank has written there before. Threads: one at a
+ * time of the group. */
 #ifndef TUTTI_REMOTE_H
 #define TUTTI_REMOTE_H
 

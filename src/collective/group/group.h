@@ -13,8 +13,8 @@
  *     (tutti_group_on_silence), which it may print.
  * Control collectives go over rank 0 (a star). Between hosts, news of deaths, aborts and long phases go the same way.
  *
- * Threads: owner. Any thread may call tutti_group_abort, tutti_group_is_over and the functions that ask which ranks are
- * gone, and may read what never changes: rank, nranks, hosts, descriptions. */
+ * Threads: one at a time. Any thread may call tutti_group_abort, tutti_group_is_over and the functions that ask which
+ * ranks are gone, and may read what never changes: rank, nranks, hosts, descriptions. */
 #ifndef TUTTI_GROUP_H
 #define TUTTI_GROUP_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory_pass.h: passes a memory file to other ranks of the host. Threads: owner. */
+/* memory_pass.h: passes a memory file to other ranks of the host. Threads: one at a time. */
 #ifndef TUTTI_MEMORY_PASS_H
 #define TUTTI_MEMORY_PASS_H
 

@@ -3,7 +3,7 @@
  * decoded once.
  *
  * Between processes the bytes lie in a memfd that no process can write any more, between threads in plain memory.
- * Threads: owner. */
+ * Threads: one at a time. */
 #ifndef TUTTI_SHARE_H
 #define TUTTI_SHARE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* draw.h: draws a schedule as a picture (SVG): a row for each rank, a column for each stage. Threads: owner. */
+/* draw.h: draws a schedule as a picture (SVG): a row for each rank, a column for each stage. Threads: one at a time. */
 #ifndef TUTTI_COLLECTIVE_INTERCHANGE_DRAW_H
 #define TUTTI_COLLECTIVE_INTERCHANGE_DRAW_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* export_steps.h: one rank's part for the exports: bytes, tags, and the steps that each step waits for. Private to
- * export_*.c. Threads: owner. */
+ * export_*.c. Threads: one at a time. */
 #ifndef TUTTI_EXPORT_STEPS_H
 #define TUTTI_EXPORT_STEPS_H
 

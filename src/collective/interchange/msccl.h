@@ -13,7 +13,7 @@
  * The facts are from the sources of microsoft/msccl (src/graph/topo.cc, msccl_interpreter.h) and microsoft/msccl-tools
  * (ir.py).
  *
- * Threads: owner. */
+ * Threads: one at a time. */
 #ifndef TUTTI_COLLECTIVE_INTERCHANGE_MSCCL_H
 #define TUTTI_COLLECTIVE_INTERCHANGE_MSCCL_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* msccl_impl.h: a program as read (msccl_read.c), the chunks that its steps move (msccl_trace.c), and its schedule
- * (msccl_import.c). Threads: owner. */
+ * (msccl_import.c). Threads: one at a time. */
 #ifndef TUTTI_MSCCL_IMPL_H
 #define TUTTI_MSCCL_IMPL_H
 

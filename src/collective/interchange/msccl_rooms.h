@@ -3,7 +3,7 @@
  *
  * Each place of input or output belongs to one chunk of the vector. While it holds this chunk, the chunk lies in `in`
  * or `out`. Any other pair of place and chunk makes a buffer of its own. Neighbouring scratch places that only ever
- * hold neighbouring chunks share one buffer. Threads: owner. */
+ * hold neighbouring chunks share one buffer. Threads: one at a time. */
 #ifndef TUTTI_MSCCL_ROOMS_H
 #define TUTTI_MSCCL_ROOMS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* msccl_write.h: declarations that the files of the export share: msccl_export.c decides what is written, msccl_write.c
- * writes it. Threads: owner. */
+ * writes it. Threads: one at a time. */
 #ifndef TUTTI_MSCCL_WRITE_H
 #define TUTTI_MSCCL_WRITE_H
 

@@ -8,7 +8,7 @@
  * early as they may. A verdict `wrong` is a fact (the seed gives the interleaving). A verdict `right` is only as good
  * as the number of tries, unless `complete` says that all interleavings were tried.
  *
- * Threads: owner. */
+ * Threads: one at a time. */
 #ifndef TUTTI_INTERPRET_H
 #define TUTTI_INTERPRET_H
 

@@ -7,7 +7,7 @@
  *           invocation that is complete, spoils them, says FREE) and `feeder` (overwrites the inputs, says READY).
  *   word    a number (sum modulo 2^64, exact in any order) and a print of how it was summed (equal up to commutation).
  *
- * Threads: owner. */
+ * Threads: one at a time. */
 #ifndef TUTTI_INTERPRET_IMPL_H
 #define TUTTI_INTERPRET_IMPL_H
 

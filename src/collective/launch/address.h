@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* address.h: the address of rank 0 as users and launchers write it: "node7", "10.0.0.7", "[fe80::1%eth0]", each also
- * with a port, "node7:29500". Threads: shared. */
+ * with a port, "node7:29500". Threads: any. */
 #ifndef TUTTI_LAUNCH_ADDRESS_H
 #define TUTTI_LAUNCH_ADDRESS_H
 

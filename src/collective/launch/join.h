@@ -5,7 +5,7 @@
  * Ranks that disagree on rank count, binary, instruction set or fingerprint are refused at join (TUTTI_ERR_RENDEZVOUS);
  * the failure shows both values.
  *
- * Threads: owner. */
+ * Threads: one at a time. */
 #ifndef TUTTI_JOIN_H
 #define TUTTI_JOIN_H
 

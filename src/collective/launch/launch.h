@@ -6,7 +6,7 @@
  * in between. Ranks die with the launcher (PR_SET_PDEATHSIG). They live in a process group of their own, so that Ctrl-C
  * reaches them once, through the launcher.
  *
- * Threads: owner; the process must have one thread. */
+ * Threads: one at a time; the process must have one thread. */
 #ifndef TUTTI_LAUNCH_H
 #define TUTTI_LAUNCH_H
 
@@ -37,7 +37,8 @@ typedef enum {
     TUTTI_ORDER_END,    /* the launcher ends with `code` */
 } tutti_order_kind;
 
-/* An order to the launcher of this host. The same order may be given again until the facts show its effect. */
+/* An order to the launcher of this host. The same order may be given again until the facts show its effect. NEXT,
+ * BREAK, SAVE and END before a member name the kinds of orders (TUTTI_ORDER_NEXT and so on) that use it. */
 typedef struct {
     tutti_order_kind kind;
     bool is_hard;        /* BREAK: ranks are killed, because they would not notice the loss by themselves */

@@ -5,7 +5,8 @@
  * epoch is over because a rank was lost, the remaining ranks tell their launcher. The launcher starts new processes for
  * the lost ranks and tells all ranks where the next epoch gathers.
  *
- * Messages are datagrams of a local socket, so each arrives whole or not at all. Threads: owner of the descriptor. */
+ * Messages are datagrams of a local socket, so each arrives whole or not at all. Threads: one at a time for each
+ * descriptor. */
 #ifndef TUTTI_LINK_H
 #define TUTTI_LINK_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* open_files.h: makes room for a group's open files, or names the limit in the way. Threads: owner. */
+/* open_files.h: makes room for a group's open files, or names the limit in the way. Threads: one at a time. */
 #ifndef TUTTI_OPEN_FILES_H
 #define TUTTI_OPEN_FILES_H
 

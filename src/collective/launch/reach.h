@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reach.h: finds the addresses by which other hosts can reach this one. Threads: shared. */
+/* reach.h: finds the addresses by which other hosts can reach this one. Threads: any. */
 #ifndef TUTTI_LAUNCH_REACH_H
 #define TUTTI_LAUNCH_REACH_H
 

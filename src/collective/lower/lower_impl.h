@@ -19,7 +19,7 @@
  * 3 is local work on the results of class 2. As both ends of a message have one stage, a wait always waits for a lower
  * level: no deadlock.
  *
- * Threads: owner. */
+ * Threads: one at a time. */
 #ifndef TUTTI_LOWER_IMPL_H
 #define TUTTI_LOWER_IMPL_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prepare.h: compiles, lowers and proves a schedule in one call, from the name of an algorithm. Threads: owner; the
- * schedules are frozen once they are made. */
+/* prepare.h: compiles, lowers and proves a schedule in one call, from the name of an algorithm. Threads: one at a time;
+ * the schedules are frozen once they are made. */
 #ifndef TUTTI_PREPARE_H
 #define TUTTI_PREPARE_H
 

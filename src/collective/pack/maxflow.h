@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* maxflow.h: max-flow: the greatest flow from one node to another, and the cut that stops it. Dinic's algorithm on
  * int64 capacities: O(n^2 m) at worst, far less on graphs of links. A solver is built once and asked many times;
- * capacities may change between questions. Threads: owner. */
+ * capacities may change between questions. Threads: one at a time. */
 #ifndef TUTTI_MAXFLOW_H
 #define TUTTI_MAXFLOW_H
 

@@ -6,7 +6,7 @@
  * a list of NVLinks: links). Capacities stay below TUTTI_NETWORK_MAX_CAPACITY, so that sums and small multiples of them
  * are exact.
  *
- * Threads: owner; frozen once built. */
+ * Threads: one at a time, and any once built. */
 #ifndef TUTTI_NETWORK_H
 #define TUTTI_NETWORK_H
 

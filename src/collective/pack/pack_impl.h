@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pack_impl.h: declarations that the packers share: routes between ranks without switches, light trees. Private to
- * collective/pack. Threads: owner. */
+ * collective/pack. Threads: one at a time. */
 #ifndef TUTTI_PACK_IMPL_H
 #define TUTTI_PACK_IMPL_H
 

@@ -9,7 +9,7 @@
  *              (Edmonds 1965).
  *   fewest     the fewest of given trees that carry (1 - loss) of the rate. An integer program for a solver that is a
  *              program of its own (cbc), never linked; without it our greedy choice.
- * Refusals are TUTTI_ERR_USAGE and say what would do. Threads: shared. */
+ * Refusals are TUTTI_ERR_USAGE and say what would do. Threads: any. */
 #ifndef TUTTI_PACKERS_H
 #define TUTTI_PACKERS_H
 

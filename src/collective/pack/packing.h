@@ -12,7 +12,7 @@
  *   all-gather  trees from every rank, equal rates. bound: p times the minimum over sets S of (capacity out of S) /
  *              (ranks in S)
  * After Blink (Wang et al., MLSys 2020), which packs trees into NVLinks, and ForestColl (Zhao et al.), which packs
- * exactly. Threads: owner; frozen once built. */
+ * exactly. Threads: one at a time, and any once built. */
 #ifndef TUTTI_PACKING_H
 #define TUTTI_PACKING_H
 

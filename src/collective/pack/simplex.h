@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* simplex.h: small dense linear programs: maximise c z under A z <= b, z >= 0. b >= 0, so z = 0 is a feasible start.
  * Rows may be added between solves. The solver is for the few hundred rows and columns of a machine's links, trees or
- * cuts. Threads: owner. */
+ * cuts. Threads: one at a time. */
 #ifndef TUTTI_SIMPLEX_H
 #define TUTTI_SIMPLEX_H
 

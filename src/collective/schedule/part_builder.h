@@ -6,7 +6,7 @@
  * anyway. With it a rank can be lowered without its peers' parts, so lowering p ranks costs the sum of their steps. Far
  * slices are claims: conformance tests compare them with the peer's step, and the checker proves the lowered result.
  *
- * Threads: owner. */
+ * Threads: one at a time. */
 #ifndef TUTTI_PART_BUILDER_H
 #define TUTTI_PART_BUILDER_H
 

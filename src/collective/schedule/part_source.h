@@ -4,7 +4,7 @@
  * A frozen schedule is a source. So are parts that are no schedule yet: mutants in tests, imported files before they
  * are frozen, the steps of a plan. A source hands out one rank's part at a time, as tutti_schedule_part does.
  *
- * Threads: owner. */
+ * Threads: one at a time. */
 #ifndef TUTTI_PART_SOURCE_H
 #define TUTTI_PART_SOURCE_H
 

@@ -2,7 +2,7 @@
 /* schedule_impl.h: a schedule is a header and a function that makes one rank's part.
  *
  * Three modules make schedules: the compilers (they compute parts), lowering (it computes parts from another schedule's
- * parts) and the parser (it keeps parts). Threads: frozen after create. */
+ * parts) and the parser (it keeps parts). Threads: any, after create. */
 #ifndef TUTTI_SCHEDULE_IMPL_H
 #define TUTTI_SCHEDULE_IMPL_H
 

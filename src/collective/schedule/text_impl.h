@@ -4,7 +4,7 @@
  * The text may be anything: every number has a range, every name is looked up, and memory grows only with the text. The
  * checker decides whether the schedule is right.
  *
- * Threads: owner. */
+ * Threads: one at a time. */
 #ifndef TUTTI_SCHEDULE_TEXT_IMPL_H
 #define TUTTI_SCHEDULE_TEXT_IMPL_H
 

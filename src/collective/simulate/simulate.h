@@ -11,7 +11,7 @@
  * which k ranks send in a stage has a rate of 1 / (1 + incast (k - 1)) of its own. The model leaves out other packet
  * effects, congestion control and noise.
  *
- * Threads: shared (pure functions). */
+ * Threads: any (pure functions). */
 #ifndef TUTTI_SIMULATE_H
 #define TUTTI_SIMULATE_H
 

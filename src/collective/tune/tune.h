@@ -5,7 +5,7 @@
  * figure has the same meaning in both: lat from a one-shot allreduce of 4 bytes, switch from the same with twice as
  * many ranks as cores, add and copy from one core alone, remote from a reduce-scatter of inputs just written by their
  * ranks, bw from an allreduce that does not fit the caches. Ranks are threads of this process over the shm code. Takes
- * about two seconds. Threads: owner. */
+ * about two seconds. Threads: one at a time. */
 #ifndef TUTTI_TUNE_H
 #define TUTTI_TUNE_H
 

@@ -12,7 +12,7 @@
  *                    seats
  * `left_out` lists the cases that these rules leave out, with their sizes.
  *
- * Threads: frozen once made. */
+ * Threads: any, once made. */
 #ifndef TUTTI_COLLECTIVE_VERIFY_H
 #define TUTTI_COLLECTIVE_VERIFY_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* seat.h: the seats of ranks. A rank's seat is a group of the partition (src/partition/, docs/partition.md). A rank is
- * bound to its seat before it joins, and the seat is checked and described once the rank has joined. Threads: owner. */
+ * bound to its seat before it joins, and the seat is checked and described once the rank has joined. Threads: one at a
+ * time. */
 #ifndef TUTTI_JOB_SEAT_H
 #define TUTTI_JOB_SEAT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trained.h: a checkpoint, or weights from elsewhere, opened to compute with: its job, its network and its weights.
- * Threads: owner. */
+ * Threads: one at a time. */
 #ifndef TUTTI_JOB_TRAINED_H
 #define TUTTI_JOB_TRAINED_H
 

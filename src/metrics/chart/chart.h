@@ -80,7 +80,7 @@ void tutti_chart_bars_svg(const tutti_chart_bars *c, tutti_strbuf *out);
 void tutti_chart_mark(int i, tutti_strbuf *out);
 void tutti_chart_square(int i, tutti_strbuf *out);
 
-/* Parts of all pictures: a white page, text, numbers, colours; no external fonts or scripts. Threads: shared. */
+/* Parts of all pictures: a white page, text, numbers, colours; no external fonts or scripts. Threads: any. */
 
 enum { TUTTI_SVG_NCOLOURS = 10 };
 const char *tutti_svg_colour(int i); /* returns colour i mod 10 */
@@ -102,7 +102,7 @@ void tutti_svg_escape(const char *text, tutti_strbuf *out);
 /* Returns a step for ticks: 1, 2 or 5 times a power of ten, about range / wanted. */
 double tutti_svg_tick_step(double range, int wanted);
 
-/* Combines several curves of one quantity: their mean, least and most values on a common grid. Threads: shared. */
+/* Combines several curves of one quantity: their mean, least and most values on a common grid. Threads: any. */
 
 typedef struct {
     const double *x, *y; /* n points, x ascending */
@@ -121,7 +121,7 @@ tutti_band tutti_band_make(const tutti_curve *curves, int ncurves, int most);
 void tutti_band_release(tutti_band *b);
 
 /* The confusion matrix: how often each class was predicted for each label. It is shown, with the accuracy by class, as
- * text and as a picture. If there are many classes, the worst are shown. Threads: owner. */
+ * text and as a picture. If there are many classes, the worst are shown. Threads: one at a time. */
 
 /* Up to TUTTI_CONFUSION_ALL classes all are shown; of more, only the worst. */
 enum { TUTTI_CONFUSION_ALL = 50, TUTTI_CONFUSION_WORST = 20 };
@@ -145,7 +145,7 @@ void tutti_confusion_text(const tutti_confusion *c, tutti_strbuf *out);
 void tutti_confusion_svg(const tutti_confusion *c, tutti_strbuf *out);
 
 /* Spans of time as a strip inside a page of HTML, as wide as its place. It has no text, so that stretching changes
- * nothing but the scale of time. Threads: shared. */
+ * nothing but the scale of time. Threads: any. */
 
 typedef struct {
     double begin, end; /* when the piece begins and ends, in the unit of `length` */
@@ -158,14 +158,14 @@ typedef struct {
 void tutti_strip_chart_svg(const char *words, double length, const tutti_strip_piece *pieces, int n, tutti_strbuf *out);
 
 /* A layer trace as a picture: a row for each layer, with a bar of its forward pass, its backward pass and its exchange,
- * and its share of the sum. Pure: the same rows give the same bytes. Threads: shared. */
+ * and its share of the sum. Pure: the same rows give the same bytes. Threads: any. */
 
 /* Draws the picture. Of a long model it shows the 40 layers that take longest, in the order of the model, and one row
  * for the other layers. */
 void tutti_layer_chart_svg(const char *title, const tutti_layer_cost *layers, int nlayers, tutti_strbuf *out);
 
 /* A picture of how much of each ReLU's output is zero: a row for each ReLU, with a bar for the last test and a mark for
- * the first. Pure: the same rows give the same bytes. Threads: shared. */
+ * the first. Pure: the same rows give the same bytes. Threads: any. */
 
 typedef struct {
     const char *name;
@@ -175,7 +175,7 @@ typedef struct {
 void tutti_sparsity_chart_svg(const char *title, const tutti_sparsity_row *rows, int nrows, tutti_strbuf *out);
 
 /* Workers and their centre as they move: a picture of its own, in light and dark, animated unless the reader's system
- * asks for less motion. Pure: the same paths give the same bytes. Threads: shared. */
+ * asks for less motion. Pure: the same paths give the same bytes. Threads: any. */
 
 typedef struct {
     const char *name;           /* name in the legend: "centre", "worker 0" */
@@ -188,7 +188,7 @@ typedef struct {
 void tutti_workers_chart_svg(const char *title, const tutti_chart_way *ways, int n, tutti_strbuf *out);
 
 /* Times over sizes on logarithmic axes: a curve for each algorithm, and a mark on the algorithm that was chosen at each
- * size. Threads: shared. */
+ * size. Threads: any. */
 
 typedef struct {
     const char *name;

@@ -12,7 +12,7 @@
  *
  * Nothing is measured and nothing is random: equal questions have equal answers. On a host, exchanges hide behind
  * nothing, so times of kernels do not matter. They are left out, and the answer is the same whoever measured them.
- * Threads: shared (pure). */
+ * Threads: any (pure functions). */
 #ifndef TUTTI_CHOICE_H
 #define TUTTI_CHOICE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* choice_impl.h: functions of choice.c and choice_shared.c that the two share. Threads: shared (pure). */
+/* choice_impl.h: functions of choice.c and choice_shared.c that the two share. Threads: any (pure functions). */
 #ifndef TUTTI_CHOICE_IMPL_H
 #define TUTTI_CHOICE_IMPL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* contestants.h: the algorithms that are worth a plan, from one simulation of each. Threads: shared (pure). */
+/* contestants.h: the algorithms that are worth a plan, from one simulation of each. Threads: any (pure functions). */
 #ifndef TUTTI_CHOICE_CONTESTANTS_H
 #define TUTTI_CHOICE_CONTESTANTS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* advise.h: advice for a job: which algorithm, buckets, order, method, rank count and share of samples would be faster.
- * Each alternative is predicted. Threads: owner. */
+ * Each alternative is predicted. Threads: one at a time. */
 #ifndef TUTTI_PREDICT_ADVISE_H
 #define TUTTI_PREDICT_ADVISE_H
 

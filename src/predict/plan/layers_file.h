@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layers_file.h: predicts a step from a file of layers (six columns), without job, model or kernels. Threads: owner. */
+/* layers_file.h: predicts a step from a file of layers (six columns), without job, model or kernels. Threads: one at a
+ * time. */
 #ifndef TUTTI_PREDICT_LAYERS_FILE_H
 #define TUTTI_PREDICT_LAYERS_FILE_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* measure_run.h: a short real training run as a child process, for comparing predictions with. Threads: owner. */
+/* measure_run.h: a short real training run as a child process, for comparing predictions with. Threads: one at a
+ * time. */
 #ifndef TUTTI_MEASURE_RUN_H
 #define TUTTI_MEASURE_RUN_H
 

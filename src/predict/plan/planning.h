@@ -2,7 +2,8 @@
 /* planning.h: answers questions of a person who plans a job. The answers are steps at several rank counts; hours, nodes
  * and cost of a whole run; memory of a rank; bounds of a step; other machines and frameworks; and advice. This folder
  * lies above `job`, which calls `predict`, so that it can load a job with other keys and predict it. A command fills
- * the two structs below from its flags, calls these functions, and prints the text that they return. Threads: owner. */
+ * the two structs below from its flags, calls these functions, and prints the text that they return. Threads: one at a
+ * time. */
 #ifndef TUTTI_PREDICT_PLANNING_H
 #define TUTTI_PREDICT_PLANNING_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* planning_parts.h: declarations that the files of src/predict/plan share. Threads: owner. */
+/* planning_parts.h: declarations that the files of src/predict/plan share. Threads: one at a time. */
 #ifndef TUTTI_PREDICT_PLANNING_PARTS_H
 #define TUTTI_PREDICT_PLANNING_PARTS_H
 

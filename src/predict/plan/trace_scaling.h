@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trace_scaling.h: predicts the training of an SVM on more ranks from its trace on one rank: times, the work that they
- * are spent on, and what bounds them. The trace of a real run on more ranks may be compared. Threads: owner. */
+ * are spent on, and what bounds them. The trace of a real run on more ranks may be compared. Threads: one at a time. */
 #ifndef TUTTI_PREDICT_TRACE_SCALING_H
 #define TUTTI_PREDICT_TRACE_SCALING_H
 

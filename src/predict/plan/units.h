@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* units.h: times, prices and bytes as planners read and write them. Failures begin with `where` and are
- * TUTTI_ERR_USAGE. Threads: shared. */
+ * TUTTI_ERR_USAGE. Threads: any. */
 #ifndef TUTTI_PREDICT_UNITS_H
 #define TUTTI_PREDICT_UNITS_H
 

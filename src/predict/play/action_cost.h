@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* action_cost.h: predicts how long an action of a plan computes, from the profile of a rank's share. Exchanges take no
- * time here. Threads: shared (pure). */
+ * time here. Threads: any (pure functions). */
 #ifndef TUTTI_ACTION_COST_H
 #define TUTTI_ACTION_COST_H
 

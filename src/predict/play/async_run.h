@@ -13,7 +13,7 @@
  * in turn, too: rank 0 tells the next worker when the vector of the worker before has arrived.
  *
  * Cost: a heap operation for each local step that is played: 4,096 workers of 64 steps each take well under a second;
- * on a network also the fair rates of all messages, computed again for each message. Threads: shared (pure). */
+ * on a network also the fair rates of all messages, computed again for each message. Threads: any (pure functions). */
 #ifndef TUTTI_ASYNC_RUN_H
 #define TUTTI_ASYNC_RUN_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_run.h: predicts a whole training from the step of each rank count: hours, nodes for a deadline, cost, and up to
- * how many ranks it pays. The functions read predictions and make none. Threads: shared (pure). */
+ * how many ranks it pays. The functions read predictions and make none. Threads: any (pure functions). */
 #ifndef TUTTI_PLAN_RUN_H
 #define TUTTI_PLAN_RUN_H
 

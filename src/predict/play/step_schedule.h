@@ -18,7 +18,7 @@
  * If the ranks' own cores move the bytes (cost.overlap 0), nothing hides behind compute, whatever the schedule.
  *
  * Times are whole nanoseconds, so answers are exact. Always bsp >= io >= wfbp >= priority, and mg-wfbp <= the better of
- * wfbp and one message. Threads: shared (pure). */
+ * wfbp and one message. Threads: any (pure functions). */
 #ifndef TUTTI_STEP_SCHEDULE_H
 #define TUTTI_STEP_SCHEDULE_H
 

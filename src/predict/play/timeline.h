@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeline.h: the timeline of one rank's loop on two lanes, computing and exchanges. Ranks are alike, so one rank
- * represents all. Threads: shared (pure). */
+ * represents all. Threads: any (pure functions). */
 #ifndef TUTTI_TIMELINE_H
 #define TUTTI_TIMELINE_H
 
@@ -16,7 +16,7 @@
 
 /* Log of a rank in a predicted step. A stretch is a time in which the rank does one thing: it computes or exchanges.
  * The log tells which parts of the exchanges are exposed, and which chain of stretches determines the length of the
- * step. Threads: owner. */
+ * step. Threads: one at a time. */
 
 typedef enum {
     TUTTI_STRETCH_LOAD,     /* loading a batch, if no core is free for it */
@@ -82,7 +82,7 @@ tutti_status tutti_timeline_compare(tutti_exchange_times *times, const tutti_pro
                                     tutti_failure *err);
 
 /* Finds the link that the exchanges of a step keep busy longest. Of each exchange only its fullest link counts, at its
- * full rate, so a link that is second in several exchanges can be missed. Threads: shared (pure). */
+ * full rate, so a link that is second in several exchanges can be missed. Threads: any (pure functions). */
 
 typedef struct {
     char name[32];     /* such as "up(3)"; on a host "core(0)" or "memory"; "" if nothing moves, or if workers visit a
@@ -113,7 +113,7 @@ tutti_status tutti_predict_busiest(const tutti_plan *plan, const tutti_topology 
  * too high.
  *
  * Draws are taken to be independent. A disturbance of all ranks of a machine at once makes the answer too high. A
- * disturbance of one rank for many steps makes it too low. Threads: shared (pure). */
+ * disturbance of one rank for many steps makes it too low. Threads: any (pure functions). */
 
 typedef struct {
     int nranks;

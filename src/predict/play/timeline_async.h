@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeline_async.h: predicts plans whose workers take steps of their own. Threads: shared (pure). */
+/* timeline_async.h: predicts plans whose workers take steps of their own. Threads: any (pure functions). */
 #ifndef TUTTI_TIMELINE_ASYNC_H
 #define TUTTI_TIMELINE_ASYNC_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* processor_figures.h: keys of a processor model's file that describe a class of kernels:
  * CLASS[/KERNEL][/PRECISION].TERM[.PASS], as in "conv.compute", "conv3x3/winograd.compute.forward",
- * "dense/onednn/bf16.launch.data". Threads: shared (pure). */
+ * "dense/onednn/bf16.launch.data". Threads: any (pure functions). */
 #ifndef TUTTI_PROCESSOR_FIGURES_H
 #define TUTTI_PROCESSOR_FIGURES_H
 

@@ -11,7 +11,7 @@
  * its pass. They may be given for one candidate and one precision. peak is that of the precision (of f32 where the work
  * is no product). rate is that of the device's memory, or of its cache if the bytes fit into it (Williams et al., CACM
  * 2009: roofline). FLOPs are those that an op's row counts; bytes are the kernel's inputs and outputs, each once.
- * Threads: frozen after open. */
+ * Threads: any, after open. */
 #ifndef TUTTI_PROCESSOR_MODEL_H
 #define TUTTI_PROCESSOR_MODEL_H
 
@@ -127,7 +127,7 @@ tutti_status tutti_profile_of_processor_model(const tutti_processor_model *d, co
  * sum of |log(predicted / measured)| over the samples. Launches and overlaps are tried on a grid. Efficiencies that
  * single samples imply are tried one after the other until none is better. If samples do not determine a figure of a
  * class, the figure of the device holds. The launch of the device is the one with the least sum over all classes. Cost:
- * 1e6 operations for each sample, some seconds for 3,000 samples. Threads: shared (pure). */
+ * 1e6 operations for each sample, some seconds for 3,000 samples. Threads: any (pure functions). */
 typedef struct {
     const char *layer; /* the layer's name, which the profile owns */
     tutti_processor_model_work work;

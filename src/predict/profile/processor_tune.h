@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* processor_tune.h: fits a processor model to kernels of this machine, or compares it with them. Takes minutes and 1
- * GB. Threads: owner. */
+ * GB. Threads: one at a time. */
 #ifndef TUTTI_PROCESSOR_TUNE_H
 #define TUTTI_PROCESSOR_TUNE_H
 

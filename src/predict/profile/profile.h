@@ -3,7 +3,7 @@
  *
  * All layers are run in order, forward and backward, on values of their own, several times; the lower quartile of each
  * node counts. With several graphs, as many threads do this at once, so that shared caches, memory and sibling
- * hyperthreads are in the figures. Threads: owner. */
+ * hyperthreads are in the figures. Threads: one at a time. */
 #ifndef TUTTI_PROFILE_H
 #define TUTTI_PROFILE_H
 
@@ -64,7 +64,7 @@ tutti_status tutti_profile_of_trace(const char *name, const tutti_layer_trace *t
  * are the profile's. overlap is 0 on a host, where the ranks' own cores move the bytes. Between hosts it is the
  * fraction of a bucket's exchanges that a rank reports as ready before the update rule is applied. It is 1 if the plan
  * exchanges first what the next step needs first (config.by_need), because other exchanges can hide behind the next
- * forward pass. Threads: shared (pure). */
+ * forward pass. Threads: any (pure functions). */
 
 /* Predicts tutti_plan_costs for times->plan, from the times that are kept. */
 tutti_status tutti_predict_costs_by(tutti_exchange_times *times, const tutti_profile *profile, tutti_plan_costs *out,
@@ -94,7 +94,7 @@ tutti_split_time tutti_predict_split(const tutti_plan *plan, int rank, int layer
 /* Figures of each layer with parameters for scaling, after Das et al. 2016 (arXiv 1602.06709): how much it
  * computes for each byte it exchanges, how long the rest of the backward pass and the next forward pass can hide its
  * exchange, and into how many groups hybrid parallelism would split a dense layer. Each layer is looked at alone, as if
- * nothing else travelled. Threads: shared (pure). */
+ * nothing else travelled. Threads: any (pure functions). */
 
 /* Fills in the table. out has an entry for each layer of the model; the first *nrows are filled in, in model order. */
 tutti_status tutti_layer_table(const tutti_plan *plan, const tutti_profile *profile, const tutti_topology *t,
@@ -107,7 +107,7 @@ tutti_status tutti_layer_table(const tutti_plan *plan, const tutti_profile *prof
  * nranks means data parallel, 1 model parallel; of equal numbers the smaller one. */
 int tutti_layer_hybrid_groups(int nranks, int64_t batch, int64_t noutputs);
 
-/* The bytes that the plan's rank holds while it trains: its memories and the scratch of its exchanges. Threads: shared
+/* The bytes that the plan's rank holds while it trains: its memories and the scratch of its exchanges. Threads: any
  * (pure). */
 
 /* Returns the memory of the plan's rank. Cost: compiling a part of each schedule. */

@@ -10,7 +10,7 @@
  * Memory on rank 0: 8 bytes for each alpha of a solved problem; during a save, 16 bytes more for each sample of the
  * problem. Memory on all ranks while they resume: the size of the file.
  *
- * Threads: owner. */
+ * Threads: one at a time. */
 #ifndef TUTTI_SVM_CHECKPOINT_H
 #define TUTTI_SVM_CHECKPOINT_H
 

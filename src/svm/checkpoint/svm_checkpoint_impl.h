@@ -12,7 +12,7 @@
  * Values of samples are stored in the order of the samples' numbers in the problem (svm_state.h), so the file does not
  * depend on ranks.
  *
- * Pure. Threads: shared. */
+ * Pure. Threads: any. */
 #ifndef TUTTI_SVM_CHECKPOINT_IMPL_H
 #define TUTTI_SVM_CHECKPOINT_IMPL_H
 

@@ -7,7 +7,7 @@
  * as scikit-learn writes them, and has no row. An empty line is bad if a row comes after it, in this part or a later
  * one: until then it is pending.
  *
- * Threads: owner. */
+ * Threads: one at a time. */
 #ifndef TUTTI_SVM_DATA_IMPL_H
 #define TUTTI_SVM_DATA_IMPL_H
 

@@ -4,7 +4,7 @@
  * All functions read from a pointer into a line that ends in '\n', and never past the '\n'. Their messages name no file
  * and line; the caller adds these.
  *
- * Threads: owner. */
+ * Threads: one at a time. */
 #ifndef TUTTI_SVM_TEXT_H
 #define TUTTI_SVM_TEXT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_model_impl.h: prints and parses a model as text in memory. Threads: shared. */
+/* svm_model_impl.h: prints and parses a model as text in memory. Threads: any. */
 #ifndef TUTTI_SVM_MODEL_IMPL_H
 #define TUTTI_SVM_MODEL_IMPL_H
 

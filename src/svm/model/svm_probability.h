@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svm_probability.h: turns decision values into probabilities. Pure. Threads: shared. */
+/* svm_probability.h: turns decision values into probabilities. Pure. Threads: any. */
 #ifndef TUTTI_SVM_PROBABILITY_H
 #define TUTTI_SVM_PROBABILITY_H
 

@@ -3,7 +3,7 @@
  * their bytes.
  *
  * The time between two readings of the clock is charged to one kind of work, so the sum over all kinds is the wall
- * time. A round reads the clock some ten times, and once more for each tile: 25 ns each. Threads: owner. */
+ * time. A round reads the clock some ten times, and once more for each tile: 25 ns each. Threads: one at a time. */
 #ifndef TUTTI_SVM_ACCOUNT_H
 #define TUTTI_SVM_ACCOUNT_H
 

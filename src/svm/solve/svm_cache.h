@@ -5,7 +5,7 @@
  * elimination moves samples to the back, permute() moves the values with them, so that rows stay usable. The solver
  * completes a row that is too short.
  *
- * Threads: owner. */
+ * Threads: one at a time. */
 #ifndef TUTTI_SVM_CACHE_H
 #define TUTTI_SVM_CACHE_H
 

@@ -10,7 +10,7 @@
  *
  * A rank that is alone calls no collective.
  *
- * Threads: owner. */
+ * Threads: one at a time. */
 #ifndef TUTTI_SVM_CONTEXT_H
 #define TUTTI_SVM_CONTEXT_H
 

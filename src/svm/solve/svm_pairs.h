@@ -6,7 +6,7 @@
  * equal bits). Among equal members the last one is taken, which is LIBSVM's choice if members lie in the problem's
  * order. Cost: O(n) an iteration.
  *
- * Threads: owner. */
+ * Threads: one at a time. */
 #ifndef TUTTI_SVM_PAIRS_H
 #define TUTTI_SVM_PAIRS_H
 

@@ -8,7 +8,7 @@
  * of its own active samples (svm_tile.h, svm_cache.h); (6) by the elimination rule, samples are dropped, and what was
  * dropped is reconstructed before the end, from rows with alpha > 0 only.
  *
- * Threads: owner; runs config->nthreads of its own. */
+ * Threads: one at a time; runs config->nthreads of its own. */
 #ifndef TUTTI_SVM_SOLVE_H
 #define TUTTI_SVM_SOLVE_H
 

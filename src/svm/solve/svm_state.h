@@ -6,7 +6,7 @@
  * number of ranks by the samples' numbers. A number is a sample's place in the problem's order: the samples of +1 in
  * the order of the file, then those of -1.
  *
- * Threads: owner. */
+ * Threads: one at a time. */
 #ifndef TUTTI_SVM_STATE_H
 #define TUTTI_SVM_STATE_H
 

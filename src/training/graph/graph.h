@@ -13,7 +13,7 @@
  * Layers that ranks share (split.h) have nodes of two more kinds: a move copies between activations and the memory that
  * is exchanged, and a travel exchanges that memory.
  *
- * Threads: frozen after build. */
+ * Threads: any, after build. */
 #ifndef TUTTI_GRAPH_H
 #define TUTTI_GRAPH_H
 

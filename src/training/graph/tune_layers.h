@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tune_layers.h: measures, pass by pass, all candidates that can compute the layers of a step graph, and stores the
- * times in a tune file. Threads: owner. */
+ * times in a tune file. Threads: one at a time. */
 #ifndef TUTTI_TUNE_LAYERS_H
 #define TUTTI_TUNE_LAYERS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* centre.h: the keys of a job about the centre, the weights that its workers agree on. The rules that move a centre are
- * rows of actions (plan/action). Threads: shared (pure functions). */
+ * rows of actions (plan/action). Threads: any (pure functions). */
 #ifndef TUTTI_CENTRE_H
 #define TUTTI_CENTRE_H
 

@@ -3,7 +3,7 @@
  * configuration and write its plan, and texts. The texts place the method in the taxonomy of Langer et al. (2020): what
  * is divided, which rank optimises, how ranks are scheduled, what is sent in which pattern. They also give its
  * formulas. This header also has the learning rate of a run and the scale of its loss. rule.h has the update rules.
- * Threads: shared (pure functions, frozen tables). */
+ * Threads: any (pure functions; tables never change). */
 #ifndef TUTTI_METHOD_H
 #define TUTTI_METHOD_H
 

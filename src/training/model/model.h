@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model.h: a network as a list of layers, read from a YAML file or from a network that comes with the program ("mlp",
- * "lenet"). Format: docs/models.md. Threads: frozen after load. */
+ * "lenet"). Format: docs/models.md. Threads: any, after load. */
 #ifndef TUTTI_MODEL_H
 #define TUTTI_MODEL_H
 

@@ -2,7 +2,7 @@
 /* costs.h: measured or predicted times of exchanges and backward kernels. A plan merges gradients by them (merge.h).
  *
  * Costs can be written as text. Rank 0 sends the text to all ranks, so that all merge alike. Checkpoints hold the text,
- * so that a resumed run has the same buckets. Threads: frozen once made. */
+ * so that a resumed run has the same buckets. Threads: any, once made. */
 #ifndef TUTTI_COSTS_H
 #define TUTTI_COSTS_H
 

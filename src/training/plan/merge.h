@@ -14,7 +14,7 @@
  *   end       = when the last of the hidden parts ends + the sum of the parts that are not hidden
  *
  * All times are whole nanoseconds, so that equal inputs give equal answers on every rank, also where two answers tie.
- * Threads: shared (pure). */
+ * Threads: any (pure functions). */
 #ifndef TUTTI_MERGE_H
 #define TUTTI_MERGE_H
 

@@ -24,7 +24,7 @@
  * Micro-batches (accumulate = N) are slots of a rank whose sum is no tree: the first is written into copy 0, each later
  * one into copy 1, which is then folded into copy 0.
  *
- * Threads: frozen after build. */
+ * Threads: any, after build. */
 #ifndef TUTTI_PLAN_H
 #define TUTTI_PLAN_H
 

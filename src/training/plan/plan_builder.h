@@ -5,7 +5,7 @@
  * The graph has a step's kernels. A method says what happens between them, at the places that the graph's exchange and
  * update nodes and the readers of parameters mark (tutti_builder_walk).
  *
- * Threads: owner. */
+ * Threads: one at a time. */
 #ifndef TUTTI_PLAN_BUILDER_H
 #define TUTTI_PLAN_BUILDER_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* proof.h: proves the plan before the first step, once for all ranks, and makes all ranks agree where to start.
- * Threads: owner of the group. */
+ * Threads: one at a time for each group. */
 #ifndef TUTTI_PROOF_H
 #define TUTTI_PROOF_H
 

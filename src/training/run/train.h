@@ -9,8 +9,8 @@
  *   trace.json, layers.txt    see tracing.h
  *   metrics.jsonl, events.out.tfevents.*    see docs/metrics.md
  *
- * The plan is proved before the first step; a wrong plan is TUTTI_ERR_USAGE, with a counter-example. Threads: owner of
- * the group. */
+ * The plan is proved before the first step; a wrong plan is TUTTI_ERR_USAGE, with a counter-example. Threads: one at a
+ * time of the group. */
 #ifndef TUTTI_TRAIN_H
 #define TUTTI_TRAIN_H
 
@@ -205,7 +205,7 @@ tutti_status tutti_evaluate(const tutti_packed_weights *w, const tutti_dataset *
 tutti_status tutti_train_check_classes(const tutti_model *model, tutti_failure *err);
 
 /* Answers for samples that are in no set, one at a time, so that no answer depends on the other samples. What w points
- * to is borrowed until destroy. Threads: owner. */
+ * to is borrowed until destroy. Threads: one at a time. */
 typedef struct tutti_classifier tutti_classifier;
 tutti_status tutti_classifier_create(const tutti_packed_weights *w, tutti_classifier **out, tutti_failure *err);
 /* Returns the class of the largest logit; probability: one number for each class. */

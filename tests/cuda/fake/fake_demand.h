@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fake_demand.h: what the environment demands of the fake card and of the fake libraries beside it: settings, failures,
- * ends. Each library has its own copy of this. Threads: owner, who holds the library's lock. */
+ * ends. Each library has its own copy of this. Threads: one at a time, who holds the library's lock. */
 #ifndef FAKE_DEMAND_H
 #define FAKE_DEMAND_H
 

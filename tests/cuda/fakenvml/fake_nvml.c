@@ -14,7 +14,7 @@
  *   fail FUNCTION CODE  the function answers CODE and nothing else
  *
  * Questions past a card's links are answered as drivers do: 2 if the card has any, 3 if it has none. Built with
- * FAKE_NVML_OLD the library lacks a function, as drivers before 470 do. Threads: owner. */
+ * FAKE_NVML_OLD the library lacks a function, as drivers before 470 do. Threads: one at a time. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

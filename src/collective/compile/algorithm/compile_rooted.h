@@ -15,7 +15,7 @@
  * a reduce the last chunk is acknowledged. On the way down, parents push. In a collective without a way up, a child
  * first reports that its output is free. Every message of a tree and direction has a channel and a sequence of its own.
  *
- * Threads: owner. */
+ * Threads: one at a time. */
 #ifndef TUTTI_COMPILE_ROOTED_H
 #define TUTTI_COMPILE_ROOTED_H
 

@@ -8,7 +8,7 @@
  * A policy names the rows that may be taken. "hybrid" is that of Jia et al. 2018: hierarchical below a size, ring above
  * it; nobody sets the size by hand: it is the point where the times cross (tutti_choose_ranges).
  *
- * Nothing is cached and nothing is random: equal questions have equal answers on all ranks. Threads: shared. */
+ * Nothing is cached and nothing is random: equal questions have equal answers on all ranks. Threads: any. */
 #ifndef TUTTI_CHOOSE_H
 #define TUTTI_CHOOSE_H
 
@@ -89,7 +89,7 @@ tutti_status tutti_choose_ranges(const tutti_policy *policy, int64_t most_steps,
 
 /* Limits that physics sets to a collective on a topology: seven figures, L1 .. L7, each with its meaning, its kind, and
  * the ranks, cut or partition that attain it. Full duplex, no coding, no compression; switches neither copy nor add,
- * unless the figure says so. bench/mapping/NOTES.md has derivations and sources. Threads: shared. */
+ * unless the figure says so. bench/mapping/NOTES.md has derivations and sources. Threads: any. */
 
 typedef enum {
     TUTTI_LIMIT_NONE,    /* there is no such limit for this collective and topology; `where` says why */
@@ -124,7 +124,7 @@ double tutti_limit_work(tutti_collective c, int32_t nranks, double bytes, const 
  * part[r] is 1 on that side. */
 void tutti_limit_ranks(int32_t nranks, const int32_t *part, int32_t which, char *out, size_t room);
 
-/* Every candidate of a choice (choose.h), timed by several engines. Threads: shared. */
+/* Every candidate of a choice (choose.h), timed by several engines. Threads: any. */
 
 enum { TUTTI_MAX_ENGINES = 8 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* choose_impl.h: the schedules that the chooser of algorithms compares, compiled once and simulated for any size.
- * Threads: owner. */
+ * Threads: one at a time. */
 #ifndef TUTTI_CHOOSE_IMPL_H
 #define TUTTI_CHOOSE_IMPL_H
 

@@ -4,7 +4,7 @@
  * numbers.
  *
  * Exact up to TUTTI_CUTS_MAX_RANKS ranks. Above, only the links of single ranks and groups count, which can make a
- * bound weaker but never wrong. Threads: owner. */
+ * bound weaker but never wrong. Threads: one at a time. */
 #ifndef TUTTI_CUTS_H
 #define TUTTI_CUTS_H
 

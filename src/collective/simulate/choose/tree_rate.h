@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tree_rate.h: the best rate of an allreduce that sums up in-trees and sends results down out-trees of any shape, in
  * any directed network with switches. Capacities are divided between both phases, and rank v is the root of a part x_v.
- * Exact. Threads: shared. */
+ * Exact. Threads: any. */
 #ifndef TUTTI_TREE_RATE_H
 #define TUTTI_TREE_RATE_H
 

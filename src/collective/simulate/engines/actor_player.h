@@ -6,7 +6,7 @@
  * A rank posts everything that can begin. Sends and signals wait for their turn on one lane, receives and waits on
  * another. A turn takes `soft` seconds, and earlier stages come first. Messages travel by themselves, while the one
  * core does one piece of work after the other. A message has arrived, for both ends, its route's latency after its last
- * byte has left. Threads: owner. */
+ * byte has left. Threads: one at a time. */
 #ifndef TUTTI_ACTOR_PLAYER_H
 #define TUTTI_ACTOR_PLAYER_H
 
@@ -46,7 +46,8 @@ typedef struct {
 void tutti_actor_player_begin(const tutti_actor_problem *p, int32_t rank, uint8_t *done, const tutti_actor_wire *wire,
                               void *with, tutti_actor_player *out);
 void tutti_actor_player_release(tutti_actor_player *q);
-/* Does everything that is possible by `now`. Returns when something is due next; INFINITY: only when something ends. */
+/* Does everything that is possible by `now`. Returns the time of the next thing to do; INFINITY: there is nothing to do
+ * before a message or a load ends. */
 double tutti_actor_player_go(tutti_actor_player *q, double now);
 /* Called when the message or load with this tag has ended, or a part of it. */
 void tutti_actor_player_ended(tutti_actor_player *q, int32_t tag, double now);

@@ -9,7 +9,7 @@
  * A rank plays its steps as one process. Steps of a sequence stand one behind the other, with `begins` set at the first
  * of each. A line stands for a channel (src, dst, number) of the schedule: the i-th message on it meets the i-th
  * receive or wait. A message travels as `nparts` flows at once, each over one alias of (src, dst): an alias is one of
- * several routes of a pair (hashed paths, channels). Units: seconds, bytes, bytes per second. Threads: shared (plain
+ * several routes of a pair (hashed paths, channels). Units: seconds, bytes, bytes per second. Threads: any (plain
  * values). */
 #ifndef TUTTI_ACTOR_PROBLEM_H
 #define TUTTI_ACTOR_PROBLEM_H

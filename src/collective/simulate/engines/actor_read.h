@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* actor_read.h: reads the file of a problem (actor_problem.h) as arrays. Threads: owner. */
+/* actor_read.h: reads the file of a problem (actor_problem.h) as arrays. Threads: one at a time. */
 #ifndef TUTTI_ACTOR_READ_H
 #define TUTTI_ACTOR_READ_H
 

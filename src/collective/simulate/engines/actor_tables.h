@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* actor_tables.h: lines, routes and links of a problem for actors, each stored once; private to
- * src/collective/simulate. Threads: owner. */
+ * src/collective/simulate. Threads: one at a time. */
 #ifndef TUTTI_ACTOR_TABLES_H
 #define TUTTI_ACTOR_TABLES_H
 

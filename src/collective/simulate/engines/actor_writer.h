@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* actor_writer.h: writes a schedule on a network as a problem for actors (actor_problem.h), piece by piece: memory
- * holds the tables of lines and routes, not the steps. Private to src/collective/simulate. Threads: owner. */
+ * holds the tables of lines and routes, not the steps. Private to src/collective/simulate. Threads: one at a time. */
 #ifndef TUTTI_ACTOR_WRITER_H
 #define TUTTI_ACTOR_WRITER_H
 

@@ -4,7 +4,7 @@
  * Order of the answers: the round evaluator's lower_s <= every engine without barriers (events, simgrid, simgrid-tcp).
  * These engines seldom exceed the round evaluator's `seconds`, because its rounds end in barriers. If no routes collide
  * and every rank has the same work, all engines but simgrid-tcp agree. docs/simulation.md lists the effects that each
- * engine leaves out. Threads: shared. */
+ * engine leaves out. Threads: any. */
 #ifndef TUTTI_ENGINES_H
 #define TUTTI_ENGINES_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* events.h: the event player: a schedule's ranks as processes without barriers (actor_player.h). Messages have max-min
- * shares of the links while they travel (flows.h). Threads: shared (pure). */
+ * shares of the links while they travel (flows.h). Threads: any (pure functions). */
 #ifndef TUTTI_EVENTS_H
 #define TUTTI_EVENTS_H
 

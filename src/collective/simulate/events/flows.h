@@ -4,7 +4,7 @@
  *
  * Routes are given once; each carries one message at a time. The player of events asks when the next message ends, and
  * takes it then. Cost: while a message travels, shares are computed some hundreds of times at most (max_min.h); the end
- * of each of n messages costs O(log n). Threads: owner. */
+ * of each of n messages costs O(log n). Threads: one at a time. */
 #ifndef TUTTI_FLOWS_H
 #define TUTTI_FLOWS_H
 
@@ -49,7 +49,7 @@ int64_t tutti_flows_take(tutti_flows *f, double *arrives);
  * tutti_simulate_schedule.
  *
  * Rows that rotate (algorithms.h) are known from one rank's part, or those of one host, so 4,096 ranks that all send to
- * all cost as much as one rank. Threads: shared (a plain value, pure functions). */
+ * all cost as much as one rank. Threads: any (a plain value, pure functions). */
 
 typedef struct {
     tutti_simulation at; /* the simulation of a vector of `elements` */
@@ -75,7 +75,7 @@ tutti_status tutti_simulate_line(const tutti_schedule *s, const tutti_topology *
 void tutti_time_line_at(const tutti_time_line *line, int64_t n, tutti_simulation *out);
 
 /* One bucket for all links of a shaped network (token_buckets.h), for callers that know only how long an exchange
- * takes. The bucket fills while the links idle before the exchange, and begins empty. Threads: owner. */
+ * takes. The bucket fills while the links idle before the exchange, and begins empty. Threads: one at a time. */
 
 typedef struct {
     double now_s, most_s; /* now_s: the tokens in the bucket; most_s: the most that it holds, 0: links are not shaped;
@@ -87,7 +87,7 @@ tutti_credit tutti_credit_begin(const tutti_topology *t);
  * in the bucket do not cover. */
 double tutti_credit_use(tutti_credit *c, double waits_s, double transfer_s);
 
-/* A binary heap of things that are due at some time; the earliest comes first. Threads: owner.
+/* A binary heap of things that are due at some time; the earliest comes first. Threads: one at a time.
  *
  * Among things that are due at once the smaller number comes first, so that the order is a function of what was
  * added. */

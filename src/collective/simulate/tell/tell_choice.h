@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tell_choice.h: prints what the chooser and the engines found: words, table, JSON, picture. Threads: shared (pure). */
+/* tell_choice.h: prints what the chooser and the engines found: words, table, JSON, picture. Threads: any (pure
+ * functions). */
 #ifndef TUTTI_TELL_CHOICE_H
 #define TUTTI_TELL_CHOICE_H
 

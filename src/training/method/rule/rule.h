@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rule.h: update rules: how an owner changes its slice of the weights once their gradients are summed. A row for each
  * rule has its keys, the names of the vectors that it keeps beside the weights (its states) and its loops. No other
- * module knows a rule by name: jobs read its keys; plans, regions and checkpoints read its states. Threads: shared
- * (pure functions, frozen tables). */
+ * module knows a rule by name: jobs read its keys; plans, regions and checkpoints read its states. Threads: any
+ * (pure functions; tables never change). */
 #ifndef TUTTI_RULE_H
 #define TUTTI_RULE_H
 

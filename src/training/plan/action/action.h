@@ -8,7 +8,7 @@
  * add its name to TUTTI_ACTIONS. The trainer has functions of its own for kernels, exchanges, visits, looks at
  * gradients and the job's rule (run/step/step.c).
  *
- * Threads: shared (frozen tables, pure functions). */
+ * Threads: any (pure functions; tables never change). */
 #ifndef TUTTI_ACTION_H
 #define TUTTI_ACTION_H
 

@@ -112,9 +112,10 @@ static bool find_vectors(tutti_alikes *a)
     return true;
 }
 
-/* True for the windows of the first shared layer's inputs and of control numbers. The gather of these inputs brings the
- * group's samples to a kernel; the proof needs the samples until control numbers are summed. So the proof of a shared
- * zone includes the exchanges of both windows. */
+/* True for two memories whose exchanges belong to the proof of each zone of shared layers: the inputs of the first
+ * shared layer, and the control numbers (loss, right answers and the like, summed over ranks). The gather of the inputs
+ * brings the group's samples to a kernel, and the proof needs the samples until the control numbers are summed. window:
+ * number of the memory. */
 static bool is_beside(const tutti_alikes *a, int window)
 {
     return window && (window == a->inputs || window == a->control);

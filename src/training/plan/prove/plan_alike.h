@@ -23,7 +23,7 @@
  * race that is left is one in the whole, too. A plan that has no zones (exchanges of overlapping vectors), or with
  * another class that is not proved, is proved as a whole, and that proof writes the failure.
  *
- * Threads: owner. */
+ * Threads: one at a time. */
 #ifndef TUTTI_PLAN_ALIKE_H
 #define TUTTI_PLAN_ALIKE_H
 

@@ -39,7 +39,7 @@
  * of their own behind it, as long as the vector, so that one proof covers both. All other numbers are treated as if
  * they were as long as the vector, which proves the same.
  *
- * Threads: owner. */
+ * Threads: one at a time. */
 #ifndef TUTTI_PLAN_COMPOSE_H
 #define TUTTI_PLAN_COMPOSE_H
 

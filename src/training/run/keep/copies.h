@@ -9,7 +9,7 @@
  * So the first copy is whole before any rank begins the second. Between hosts each rank also sends its part, so that
  * every host's file holds the whole copy (copies_hosts.c).
  *
- * A copy holds what a checkpoint holds (tutti_saving_of). Threads: owner of the group. */
+ * A copy holds what a checkpoint holds (tutti_saving_of). Threads: one at a time for each group. */
 #ifndef TUTTI_COPIES_H
 #define TUTTI_COPIES_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* copies_impl.h: shared by copies.c, which lays out, writes and reads the memory file of a host, and copies_hosts.c,
- * which agrees with other hosts on the newest copy and sends parts between their files. Threads: owner of the group. */
+ * which agrees with other hosts on the newest copy and sends parts between their files. Threads: one at a time for each
+ * group. */
 #ifndef TUTTI_COPIES_IMPL_H
 #define TUTTI_COPIES_IMPL_H
 

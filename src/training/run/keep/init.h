@@ -4,8 +4,8 @@
  * source lacks keep their random initial values.
  *
  * If something does not fit, the failure is TUTTI_ERR_USAGE with the key to blame; damaged files are TUTTI_ERR_DATA.
- * Everything is checked before anything is written. Threads: owner; frozen once open. Memory: holds the files while it
- * is open. */
+ * Everything is checked before anything is written. Threads: one at a time, and any once open. Memory: holds the files
+ * while it is open. */
 #ifndef TUTTI_INIT_H
 #define TUTTI_INIT_H
 

@@ -10,7 +10,7 @@
  *   checkpoint*.c a checkpoint, its manifest and its tensors
  *   lent.c        copies a device's vectors to where the host reads and fills them
  *
- * Threads: owner of the group. */
+ * Threads: one at a time for each group. */
 #ifndef TUTTI_KEEP_H
 #define TUTTI_KEEP_H
 

@@ -2,7 +2,7 @@
 /* safetensors_index.h: NAME.safetensors.index.json, the index of a set of safetensors files. It says in which of
  * several files beside it each tensor lies: {"metadata": {...}, "weight_map": {"conv1.weight":
  * "model-00001-of-00002.safetensors", ...}}. Other keys are ignored. Failures: TUTTI_ERR_DATA, naming the file.
- * Threads: frozen after parse. */
+ * Threads: any, after parse. */
 #ifndef TUTTI_SAFETENSORS_INDEX_H
 #define TUTTI_SAFETENSORS_INDEX_H
 

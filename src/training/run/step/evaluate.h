@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* evaluate.h: accuracy and loss over blocks of the test set; each rank takes a contiguous run of blocks. The borders of
- * blocks do not depend on the number of ranks. Threads: owner. */
+ * blocks do not depend on the number of ranks. Threads: one at a time. */
 #ifndef TUTTI_EVALUATE_H
 #define TUTTI_EVALUATE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exchanges.h: the memories and exchanges of a plan on one rank. Threads: owner of the group. */
+/* exchanges.h: the memories and exchanges of a plan on one rank. Threads: one at a time for each group. */
 #ifndef TUTTI_EXCHANGES_H
 #define TUTTI_EXCHANGES_H
 

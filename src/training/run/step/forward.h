@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* forward.h: runs a network's forward pass alone, for a fixed number of samples. It has the kernels and the placement
  * of an inference graph, which computes in memory that the caller has on a device. Private to src/training/run.
- * Threads: owner. */
+ * Threads: one at a time. */
 #ifndef TUTTI_FORWARD_H
 #define TUTTI_FORWARD_H
 

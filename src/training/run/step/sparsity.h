@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sparsity.h: counts zeros of activations while a test set is run: the zero elements in each ReLU's output, and in the
  * outputs of layers that keep those zeros (pools and the like). Counts are whole numbers, so that sums over ranks do
- * not depend on the number of ranks. It also decides which convolutions skip zeros from then on. Threads: owner. */
+ * not depend on the number of ranks. It also decides which convolutions skip zeros from then on. Threads: one at a
+ * time. */
 #ifndef TUTTI_SPARSITY_H
 #define TUTTI_SPARSITY_H
 

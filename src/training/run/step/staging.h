@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* staging.h: brings a network's inputs to a device and its results back. Inputs are samples and labels that a loader or
  * a reader has left in the host's memory; results are the loss and its counts. A device that shares the host's memory
- * reads samples where they are. Threads: owner. */
+ * reads samples where they are. Threads: one at a time. */
 #ifndef TUTTI_STAGING_H
 #define TUTTI_STAGING_H
 

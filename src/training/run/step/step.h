@@ -19,7 +19,7 @@
  *   sparsity.c   zeros that convolutions skip
  *
  * This code knows only those calls to the board of visits (visit/board/visits.h) that actions make. It knows nothing
- * about checkpoints and reports. Threads: owner of the group; for a stand-in, the thread that plays it. */
+ * about checkpoints and reports. Threads: one at a time for each group; for a stand-in, the thread that plays it. */
 #ifndef TUTTI_STEP_H
 #define TUTTI_STEP_H
 

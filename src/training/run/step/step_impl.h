@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_impl.h: shared by the files that play a step's actions. Threads: owner, or a stand-in with its own stepping. */
+/* step_impl.h: shared by the files that play a step's actions. Threads: one at a time, or a stand-in with its own
+ * stepping. */
 #ifndef TUTTI_STEP_IMPL_H
 #define TUTTI_STEP_IMPL_H
 

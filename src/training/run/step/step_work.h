@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step_work.h: the work that a step launches on its device: kinds of work by number, and their arguments. Arguments
  * hold the device's addresses and numbers, and nothing of the trainer. Each kind of device has a table with a row for
- * each kind of work: the cpu's is in step_work.c, CUDA's in cuda/step_cuda.c. Threads: shared. */
+ * each kind of work: the cpu's is in step_work.c, CUDA's in cuda/step_cuda.c. Threads: any. */
 #ifndef TUTTI_STEP_WORK_H
 #define TUTTI_STEP_WORK_H
 
@@ -119,7 +119,7 @@ typedef struct {
     const tutti_rule_row *rule;
     tutti_update_slice slice;
     int64_t *squares, *bad;
-    float numbers[TUTTI_RULE_MAX_NUMBERS]; /* constants of the step, as for an update; they vary */
+    float numbers[TUTTI_RULE_MAX_NUMBERS]; /* the rule's constants for this step (tutti_update_prepare) */
 } tutti_norms_work;
 
 /* Adds the number of zeros in a layer's output to *zeros. */

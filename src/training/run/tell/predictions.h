@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* predictions.h: writes the answers for all samples of a set to a file: CSV, JSON lines, or NumPy's array format.
- * Threads: owner. */
+ * Threads: one at a time. */
 #ifndef TUTTI_PREDICTIONS_H
 #define TUTTI_PREDICTIONS_H
 

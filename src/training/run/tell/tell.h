@@ -6,7 +6,7 @@
  *   diverge.c   what happens when the loss or weights are not finite
  *   distance.c  how far workers are from the centre
  *
- * Threads: owner of the group. */
+ * Threads: one at a time for each group. */
 #ifndef TUTTI_TELL_H
 #define TUTTI_TELL_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tracing.h: traces some steps of a run. Every rank records; rank 0 gathers and writes trace.json and layers.txt
- * (both metrics/trace.h) into the folder. Threads: owner of the group. */
+ * (both metrics/trace.h) into the folder. Threads: one at a time for each group. */
 #ifndef TUTTI_TRACING_H
 #define TUTTI_TRACING_H
 

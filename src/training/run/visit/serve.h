@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* serve.h: rank 0's threads that stand in for workers of other hosts. Threads: owner of the group. */
+/* serve.h: rank 0's threads that stand in for workers of other hosts. Threads: one at a time for each group. */
 #ifndef TUTTI_SERVE_H
 #define TUTTI_SERVE_H
 

@@ -7,7 +7,7 @@
  *   serve.c   visits that rank 0 makes for workers of other hosts
  *   board/    which rank takes which share, and which rank comes to the centre when
  *
- * Threads: owner of the group. */
+ * Threads: one at a time for each group. */
 #ifndef TUTTI_VISIT_H
 #define TUTTI_VISIT_H
 

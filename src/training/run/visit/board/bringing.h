@@ -4,7 +4,7 @@
  * sender at a time, and the first vector arrives as soon as possible. (For visits in rank order see visits.h.)
  *
  * A turn is not a lock: if a turn lasts a second longer than twice the longest turn before, the next worker goes on.
- * Then several workers send at a time. Threads: shared. */
+ * Then several workers send at a time. Threads: any. */
 #ifndef TUTTI_BRINGING_H
 #define TUTTI_BRINGING_H
 

@@ -12,7 +12,7 @@
  * the visit's result. In a step without a visit it is sent after the forward pass. Rank 0 does the same things in the
  * same order as if it were asked when the next share begins; only the time of a round trip is saved.
  *
- * Threads: owner, except tutti_visitor_deal: any one thread at a time. */
+ * Threads: one at a time, except tutti_visitor_deal: any one thread at a time. */
 #ifndef TUTTI_VISITOR_H
 #define TUTTI_VISITOR_H
 

@@ -266,7 +266,7 @@ tutti_status tutti_visits_begin(tutti_visits *v, int64_t share, bool *may, tutti
     do {
         *may = share >= 0 && at < stop_of(open);
         if (!*may) {
-            if (v->of) tutti_turns_rest(&v->turns, true); /* this is a stand-in, whose worker has come to the stop */
+            if (v->of) tutti_turns_rest(&v->turns, true); /* the worker of this stand-in takes no more turns */
             return TUTTI_OK;
         }
         v->current = share;

@@ -14,8 +14,8 @@
  * A rank of another host than rank 0's asks rank 0 (visitor.h). There a stand-in with visits of its own uses the same
  * board for it.
  *
- * Waits have the group's deadline and name the rank that they wait for. Threads: owner; tutti_visits_deal: any one
- * thread at a time; for a stand-in, the thread that plays it. */
+ * Waits have the group's deadline and name the rank that they wait for. Threads: one at a time; tutti_visits_deal: any
+ * one thread at a time; for a stand-in, the thread that plays it. */
 #ifndef TUTTI_VISITS_H
 #define TUTTI_VISITS_H
 

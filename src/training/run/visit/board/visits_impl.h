@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* visits_impl.h: the board of visits, and one rank's view of it. */
+/* visits_impl.h: the board of visits, which is the memory through which ranks that take steps of their own divide the
+ * work (visits.h), and one rank's view of it. */
 #ifndef TUTTI_VISITS_IMPL_H
 #define TUTTI_VISITS_IMPL_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* visits_order.h: the record of a run whose ranks take steps of their own: which rank took which share, and which rank
- * visited when. With its file such a run can be played again with the same bits. Threads: owner. */
+ * visited when. With its file such a run can be played again with the same bits. Threads: one at a time. */
 #ifndef TUTTI_VISITS_ORDER_H
 #define TUTTI_VISITS_ORDER_H
 
