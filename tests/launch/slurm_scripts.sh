@@ -6,10 +6,9 @@
 set -u
 tutti=$(readlink -f "$1") scripts=$(readlink -f "$2")/examples/slurm long=${3:-}
 source "$(dirname "${BASH_SOURCE[0]}")/slurm_cluster.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/slurm_jobs.sh"
 dir=$(mktemp -d /tmp/tutti_slurm_scripts_XXXXXX)
 trap 'slurm_stop; pgrep -f "$dir/job.yaml" | xargs -r kill -KILL; rm -rf "$dir"' EXIT # a failed test leaves runs behind
-failures=0
-declare -A ids=()
 limit_s=60
 [ -z "$long" ] || limit_s=300
 
@@ -37,47 +36,8 @@ wait \$!
 WRAPPER
 chmod 755 "$dir" "$dir/bin/tutti"
 
-complain() { # NAME WORDS
-    echo "$1: $2"
-    sed 's/^/    /' "$dir/$1.log"
-    failures=$((failures + 1))
-}
-
-submit() { # NAME OPTIONS-OF-SBATCH... SCRIPT ARGUMENTS...
-    local name=$1
-    shift
-    ids[$name]=$(sbatch --parsable --output="$dir/$name.log" "$@") || complain "$name" "sbatch: $*"
-}
-
-wait_until() { # WORDS COMMAND...: until the command succeeds
-    local words=$1 end=$((SECONDS + limit_s))
-    shift
-    until "$@"; do
-        if ((SECONDS >= end)); then
-            echo "never: $words"
-            squeue
-            tail -n 20 "$dir"/*.log
-            exit 1
-        fi
-        sleep 0.1
-    done
-}
-
 is_at_the_stall() { # NAME
     grep -q "step 190/" "$dir/$1.log" 2>/dev/null
-}
-
-# A requeued job waits for cred_expire seconds, two minutes by default. One second is enough: Slurm's clock counts whole ones.
-hurry() {
-    local job
-    for job in $(squeue -h -t PD -o '%A %r' | awk '/BeginTime/ {print $1}'); do
-        [[ " ${hurried:-} " == *" $job "* ]] || { scontrol update JobId="$job" StartTime=now+1 && hurried="${hurried:-} $job"; }
-    done
-}
-
-queue_is_empty() {
-    hurry
-    [ -z "$(squeue -h)" ]
 }
 
 expect_interrupted() { # NAME SIGNAL HASH: saved at the signal, went on from there, and ended with these weights
