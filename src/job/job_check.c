@@ -280,6 +280,14 @@ static tutti_status check_loss_scale(const tutti_job *job, const tutti_job_sourc
     return TUTTI_OK;
 }
 
+static tutti_status check_elastic(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
+{
+    const double times = job->train.leave_out;
+    if (times == 0 || times > 1) return TUTTI_OK;
+    return REFUSE("elastic.leave_out", "%g times as long as the others is not longer; give more than 1, such as 3",
+                  times);
+}
+
 static tutti_status check_reduction(const tutti_job *job, const tutti_job_source *source, tutti_failure *err)
 {
     if (job->reduction == TUTTI_REDUCTION_FAST)
@@ -478,6 +486,7 @@ tutti_status tutti_job_check(const tutti_job *job, const tutti_job_source *sourc
     if (st == TUTTI_OK) st = tutti_job_check_groups(job, err);
     if (st == TUTTI_OK) st = check_init(job, source, err);
     if (st == TUTTI_OK) st = check_loss_scale(job, source, err);
+    if (st == TUTTI_OK) st = check_elastic(job, source, err);
     if (st == TUTTI_OK) st = check_method(job, source, err);
     if (st == TUTTI_OK) st = check_buckets(job, source, err);
     if (st == TUTTI_OK) st = check_algorithm(job, source, err);

@@ -151,6 +151,8 @@ static const job_row own[] = {
         "how many of the newest checkpoints stay"),
     JOB(INT, "elastic.copy_every", train.copy_every, RECORD, "0", 0, 1e9,
         "train --max-restarts: steps between copies of the state; 0 = for 1 % of the time"),
+    JOB(REAL, "elastic.leave_out", train.leave_out, RECORD, "0", 0, 1e6,
+        "agents of ranks that step together: a host that computes so many times as long leaves the run; 0 = none"),
     EITHER("on_nan", train.outlives_nan, RECORD, "stop", "stop|continue",
            "a run whose loss or weights are not finite: stop: keeps the last good checkpoint, ends with 1"),
     JOB(INT, "log_every", train.log_every, RECORD, "50", 1, 1e9, "steps between lines of metrics.jsonl"),

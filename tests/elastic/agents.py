@@ -10,11 +10,13 @@ with a network between them.
 """
 import argparse
 import os
+import re
 import signal
 import socket
 import struct
 import sys
 import tempfile
+import threading
 import time
 
 import hosts
@@ -216,6 +218,64 @@ def a_spare_host_lost(bench, folder):
     return said
 
 
+class Hindered:
+    """Lets the ranks of an agent run for a tenth of the time, as a host does that is full of other work. Within `with`."""
+
+    def __init__(self, agent):
+        self.agent, self.stopped = agent, threading.Event()
+        self.thread = threading.Thread(target=self.hinder, daemon=True)
+
+    def hinder(self):
+        while not self.stopped.wait(0.005):
+            pids = list(self.agent.ranks().values())
+            for number, seconds in ((signal.SIGSTOP, 0.045), (signal.SIGCONT, 0)):
+                for pid in pids:
+                    try:
+                        os.kill(pid, number)
+                    except ProcessLookupError:
+                        pass
+                time.sleep(seconds)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stopped.set()
+        self.thread.join()
+
+
+def busy_run(bench, folder, **how):
+    return begun(bench, folder, step=2, settings=("elastic.leave_out=2.5",), **how)
+
+
+def test_f37_a_busy_host_leaves_the_run(bench, folder, victim=1):
+    run = busy_run(bench, folder)
+    agent = run.agents[victim]
+    with Hindered(agent):
+        agent.end(4)
+    said = run.finish(lost=[agent])
+    times = re.search(r"the host of rank \d \(.*\) has computed ([\d.]+) times as long as the others for 40 steps",
+                      run.words())
+    check(times and float(times[1]) >= 2.5, f"how busy the host is, is not said:\n{run.words()}")
+    run.says("host .* computes much longer than the others: it leaves the run")
+    run.says("group epoch [23]: 2 ranks on 1 host")  # 3: the leader has left
+    return f"{said}; {times[1]} times as long"
+
+
+def the_busy_host_leads(bench, folder):
+    return test_f37_a_busy_host_leaves_the_run(bench, folder, 0)
+
+
+def a_busy_host_that_is_needed_stays(bench, folder):
+    run = busy_run(bench, folder, ranks="4")
+    with Hindered(run.agents[1]):
+        run.wait_for(lambda: "it stays, because the run needs it" in run.words(), "busy host that stays")
+    said = run.finish(least=0)
+    check(len(run.epochs()) == 1, f"ranks were restarted:\n{run.words()}")
+    return said
+
+
 # ---- signals ----
 
 def signal_case(number, host):
@@ -404,7 +464,8 @@ LONG = [*(c for c in SHORT if c not in SIGNALS), rank_zero_lost, a_rank_on_each_
         the_last_step_is_done_while_a_host_dies, the_last_step_is_done_while_the_leader_dies, *SIGNALS,
         a_signal_while_ranks_recover, a_signal_while_the_group_grows, a_second_signal_of_the_group_that_grows,
         a_signal_while_the_first_agent_waits, a_signal_while_another_agent_waits, a_spare_host_takes_the_place,
-        a_spare_host_lost, data_that_one_host_lacks, nobody_listens, bytes_that_no_agent_sends, *METHODS]
+        a_spare_host_lost, test_f37_a_busy_host_leaves_the_run, the_busy_host_leads, a_busy_host_that_is_needed_stays,
+        data_that_one_host_lacks, nobody_listens, bytes_that_no_agent_sends, *METHODS]
 
 
 def main():

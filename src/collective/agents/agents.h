@@ -8,6 +8,7 @@
  *   a rank was lost        all ranks leave the epoch; the lost rank's agent starts a new process for it
  *   a host was lost        the group goes on with fewer ranks, or waits for another agent if they are too few
  *   another agent joins    ranks save the step and end; the group goes on with more ranks
+ *   a host is busy         its agent leaves, if rank 0 says so and the others suffice; then as when a host was lost
  *   the leader was lost    the next host in the leader's last table leads
  *
  * Only one side of a broken network goes on: the side with more than half of the hosts of the last epoch; with exactly

@@ -84,6 +84,8 @@ typedef struct {
     tutti_agent_talk talk; /* connection to the host's agent; closed for the leader's own host */
     bool is_here;          /* true for the leader's own host */
     bool is_lost;          /* true if the connection has ended, or the host was silent for too long */
+    bool leaves;           /* true once the host was told to leave the run, because it computes much longer than the
+                            * others */
     bool in_epoch;         /* true if the host belongs to the current epoch */
     int base, nranks;      /* number of the host's first rank in the current epoch, and number of its ranks there */
     double heard_at;
@@ -141,6 +143,8 @@ struct tutti_agents {
     double began_at;   /* when this agent began to lead, or when the epoch broke, in seconds */
     bool broken, hard; /* broken: the current epoch is over; hard: its ranks are killed */
     bool saving;       /* true while ranks save their state and end, because the group will grow */
+    bool lets_go;      /* true while a host that was told to leave has not left yet */
+    uint32_t judged;   /* the last epoch in which a host was found busy; 0 = none was */
     int lost;          /* the rank whose loss broke the epoch; -1 = unknown */
     int64_t lost_ns;
     int world;               /* number of ranks of the newest epoch that this agent has formed; 0 = it has formed
@@ -160,6 +164,8 @@ void tutti_agents_lead(tutti_agents *a, const tutti_launch_facts *facts, tutti_l
 void tutti_agents_form(tutti_agents *a);
 /* Asks the ranks to save and end, if hosts are here with which the group can grow. */
 void tutti_agents_grow(tutti_agents *a);
+/* True if the run can go on without this host. */
+bool tutti_agents_can_spare(tutti_agents *a, tutti_agent_host *h);
 void tutti_agents_end(tutti_agents *a, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* ---- sides.c ---- */

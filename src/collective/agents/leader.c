@@ -174,9 +174,26 @@ static bool all_left(const tutti_agents *a)
 {
     for (int i = 0; i < a->nknown; i++) {
         const tutti_agent_host *h = &a->hosts[i];
-        if (h->in_epoch && !h->is_lost && (!h->facts.left || is_to_take(a, h))) return false;
+        if (h->in_epoch && !h->is_lost && (!h->facts.left || h->leaves || is_to_take(a, h))) return false;
     }
     return true;
+}
+
+/* Lets a host go that computes much longer than the others, if they can go on without it. */
+static void let_go(tutti_agents *a)
+{
+    const tutti_launch_facts *f = &a->hosts[0].facts;
+    const int rank = f->busy - 1;
+    if (rank < 0 || f->epoch != a->epoch || a->broken || a->saving || a->judged == a->epoch) return;
+    a->judged = a->epoch;
+    for (int i = 0; i < a->nknown; i++) {
+        tutti_agent_host *h = &a->hosts[i];
+        if (!h->in_epoch || h->is_lost || rank < h->base || rank >= h->base + h->nranks) continue;
+        h->leaves = a->lets_go = tutti_agents_can_spare(a, h);
+        tutti_agents_say(a, "host %s computes much longer than the others: it %s",
+                         h->is_here ? "of this agent" : h->address,
+                         h->leaves ? "leaves the run" : "stays, because the run needs it");
+    }
 }
 
 static void judge(tutti_agents *a)
@@ -186,8 +203,9 @@ static void judge(tutti_agents *a)
     a->finishing |= a->world && a->hosts[0].facts.epoch == a->epoch && a->hosts[0].facts.done;
     if (a->finishing && all_idle(a)) tutti_agents_end(a, TUTTI_OK, "%s", "");
     if (a->ending || a->finishing) return;
+    let_go(a);
     if (!a->broken && !a->saving && a->epoch) {
-        tutti_agents_grow(a);
+        if (!a->lets_go) tutti_agents_grow(a);
         return;
     }
     if (all_left(a)) tutti_agents_form(a);
@@ -209,6 +227,8 @@ static tutti_launch_order order_for(const tutti_agents *a, const tutti_agent_hos
         o.kind = TUTTI_ORDER_END;
     else if (h->facts.code && !h->is_here) /* a host without ranks got a signal to end */
         o.kind = TUTTI_ORDER_END, o.code = h->facts.code;
+    else if (h->leaves && !a->finishing)
+        o.kind = TUTTI_ORDER_END, o.code = TUTTI_ERR_PEER, o.is_hard = true;
     else if (a->finishing)
         o.kind = TUTTI_ORDER_FINISH;
     else if (is_to_take(a, h))
@@ -237,7 +257,8 @@ static void send_order(tutti_agents *a, tutti_agent_host *h)
     if (h->is_here || h->is_lost) return;
     if (m.order.kind == h->sent_kind && m.order.epoch == h->sent_epoch && now - h->sent_at < ALIVE_S) return;
     m.since_s = a->lost_ns ? 1e-9 * (double)(tutti_clock_ns() - a->lost_ns) : -1;
-    snprintf(m.words, sizeof m.words, "%s", a->words);
+    snprintf(m.words, sizeof m.words, "%s",
+             h->leaves && !a->ending ? "this host computes much longer than the others: it leaves the run" : a->words);
     tutti_agent_send(a, &h->talk, &m);
     h->sent_kind = m.order.kind;
     h->sent_epoch = m.order.epoch;

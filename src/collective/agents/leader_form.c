@@ -47,6 +47,14 @@ static int most_ranks(const tutti_agents *a)
     return n >= a->options.min ? n : 0;
 }
 
+bool tutti_agents_can_spare(tutti_agents *a, tutti_agent_host *h)
+{
+    h->is_lost = true;
+    const bool can = a->left > 0 && most_ranks(a) > 0 && tutti_agents_suffice(a);
+    h->is_lost = false;
+    return can;
+}
+
 /* Returns the number of ranks of the next epoch; 0 = more hosts may still come, or the run has been ended. */
 static int choose_ranks(tutti_agents *a)
 {
@@ -146,7 +154,7 @@ void tutti_agents_form(tutti_agents *a)
                          a->left == 1 ? "" : "s");
     if (before && world < before)
         tutti_agents_say(a, "the run goes on with fewer ranks: %d before, %d now", before, world);
-    a->broken = a->hard = a->saving = a->gathers = false;
+    a->broken = a->hard = a->saving = a->gathers = a->lets_go = false;
 }
 
 void tutti_agents_grow(tutti_agents *a)

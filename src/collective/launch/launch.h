@@ -24,6 +24,7 @@ typedef struct {
     bool done;      /* true if rank 0 of the group was here and has ended well: the run is over */
     bool idle;      /* true if no rank runs here */
     bool bears;     /* true if rank 0 is here, and goes on without ranks that are lost (tutti_launch_tell_borne) */
+    int busy;       /* 1 + a rank of a host that computes too long, as rank 0 says, which is here; 0 = none does */
     int lost;       /* broken: the number in the group of the lost rank; -1 = unknown */
     int code;       /* exit code of a rank that has failed by itself, which ends the run; 0 = none has */
 } tutti_launch_facts;
@@ -81,6 +82,10 @@ typedef struct {
  * end is the run's end, and the end of another rank changes neither the exit code nor the ranks that are waited for.
  * Exception: exit codes 2 and 3, which concern arguments and data of all ranks. */
 void tutti_launch_tell_borne(void);
+
+/* Rank 0 tells the launcher that started it, if that replaces lost ranks, that a host computes much longer than the
+ * others. epoch: of the group; rank: a rank of that host. */
+void tutti_launch_tell_busy(uint32_t epoch, int rank);
 
 typedef struct {
     /* exit code of rank 0, if it has told that it no longer needs the others; else that of the first failure in time

@@ -209,6 +209,7 @@ static void take(tutti_launcher *l, int rank, const tutti_link_message *m)
     if (m->epoch != e->epoch) return;
     if (m->kind == TUTTI_LINK_JOINED && e->phase[rank] == TUTTI_RANK_JOINS) e->phase[rank] = TUTTI_RANK_JOINED;
     if (m->kind == TUTTI_LINK_PLAYS) e->phase[rank] = TUTTI_RANK_PLAYS;
+    if (m->kind == TUTTI_LINK_BUSY) e->busy = 1 + m->lost;
     if (m->kind != TUTTI_LINK_OVER) return;
     e->phase[rank] = TUTTI_RANK_OVER;
     if (is_done(l)) {

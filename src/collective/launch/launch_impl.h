@@ -36,6 +36,7 @@ typedef struct {
     int held;                /* a signal that ranks get when all have done a step of the epoch; 0 = none */
     /* the fields below are used only if options->decide is set: */
     bool saving;    /* true once ranks were asked to save and end */
+    int busy;       /* see tutti_launch_facts */
     bool finishing; /* true once rank 0 has finished the run */
     int own_code;   /* exit code of the first rank that has failed by itself; 0 = none has */
     bool told_end;  /* true once the order END has come */

@@ -21,6 +21,7 @@ static tutti_launch_facts facts_of(const tutti_launcher *l)
                                 .done = tutti_epochs_zero_is_done(l),
                                 .idle = l->nrunning == 0,
                                 .bears = l->base == 0 && l->bears,
+                                .busy = e->busy,
                                 .lost = e->lost,
                                 .code = l->interrupts > 1 ? 128 + SIGINT : e->own_code};
 }
@@ -61,6 +62,7 @@ static void take_place(tutti_launcher *l, const tutti_launch_order *o)
     e->lost = o->lost;
     e->lost_ns = o->lost_ns;
     e->broken = e->saving = false;
+    e->busy = 0;
     tutti_launch_hear_zero(l); /* reads what rank 0 of the epoch before has said */
     l->bears = false;
     e->blamed_at = 0;

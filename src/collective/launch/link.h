@@ -19,13 +19,15 @@ typedef enum {
     TUTTI_LINK_JOINED = 1, /* rank: has joined the group of `epoch` */
     TUTTI_LINK_PLAYS,      /* rank: has done its first step of `epoch` */
     TUTTI_LINK_OVER,       /* rank: `epoch` is over for it; `lost`: the rank that it blames, -1 = none */
+    TUTTI_LINK_BUSY,       /* rank 0: the host of the rank `lost` computes much longer than the others */
     TUTTI_LINK_BROKEN,     /* launcher: `epoch` will not form; a rank that still joins it gives up */
     TUTTI_LINK_NEXT,       /* launcher: `epoch` gathers at `port`; rank 0 gets the listening socket, too */
 } tutti_link_kind;
 
 typedef struct {
     uint32_t kind, epoch;
-    int32_t lost;    /* OVER: the rank that the sender blames; NEXT: the rank whose loss ended the last epoch */
+    /* OVER: the rank that the sender blames; NEXT: the rank whose loss ended the last epoch; BUSY: see there */
+    int32_t lost;
     int32_t port;    /* NEXT: port of rank 0 on this host */
     int64_t lost_ns; /* NEXT: when the launcher learned of the loss (tutti_clock_ns) */
 } tutti_link_message;

@@ -139,6 +139,10 @@ void tutti_run_hear(void *arg, const tutti_train_event *e)
         tutti_launch_tell_borne();
         return;
     }
+    if (e->kind == TUTTI_TRAIN_BUSY) {
+        tutti_launch_tell_busy(r->now.epoch, e->rank);
+        return;
+    }
     if (e->kind == TUTTI_TRAIN_PLAN) {
         tell_plan(r, e->text);
         return;

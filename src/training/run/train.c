@@ -31,6 +31,7 @@ typedef struct {
     tutti_async async;
     tutti_keeping keeping;
     tutti_telling telling;
+    tutti_busy busy;
     tutti_evaluator *evaluator; /* NULL = nothing is tested */
     double last_accuracy;
 } tutti_trainer;
@@ -273,6 +274,7 @@ static tutti_status run_steps(tutti_trainer *t, tutti_failure *err)
         if (!st) st = tutti_diverge_after_step(telling, err);
         if (!st) st = after_step(t, err);
         if (!st) st = copy(t, err);
+        if (!st) st = tutti_busy_look(&t->busy, telling, err);
         if (!st) st = end_traced_step(telling, s, err);
     }
     if (st == TUTTI_ERR_FAILED && !tutti_start_holds(&k->start, c->dir))

@@ -34,6 +34,7 @@ typedef enum {
     TUTTI_TRAIN_RESTARTED, /* after the first step of a later group epoch; text: from which step, which copy or
                             * checkpoint */
     TUTTI_TRAIN_BEARS,     /* from this event on the run continues if another rank is lost */
+    TUTTI_TRAIN_BUSY,      /* a host computes much longer than the others; rank: a rank of it */
     TUTTI_TRAIN_STEP,      /* after each step; logged: true if the interval's figures were computed anew */
     TUTTI_TRAIN_EVAL,
     TUTTI_TRAIN_SAVED,  /* text: path of the checkpoint */
@@ -55,6 +56,7 @@ typedef struct {
     int64_t skipped; /* steps skipped because gradients were not finite */
     double accuracy; /* TUTTI_TRAIN_EVAL: accuracy of the test */
     bool logged;
+    int rank; /* TUTTI_TRAIN_BUSY */
     const char *text;
 } tutti_train_event;
 
@@ -120,10 +122,12 @@ typedef struct {
     const char *if_diverged;
     /* For a run whose lost ranks are replaced (keep/copies.h). copies: descriptor of the memory file for copies of the
      * state; 0 or less = none. copy_every: steps between two copies; 0 = as often as costs at most a hundredth of the
-     * time. epoch: number of the group's epoch, 0 or 1 = the first; in a later one `lost` is the rank that was lost at
-     * lost_ns (tutti_clock_ns). */
+     * time. leave_out: a host that computes so many times as long as the others is reported (TUTTI_TRAIN_BUSY); 0 =
+     * none is. epoch: number of the group's epoch, 0 or 1 = the first; in a later one `lost` is the rank that was lost
+     * at lost_ns (tutti_clock_ns). */
     int copies;
     int64_t copy_every;
+    double leave_out;
     uint32_t epoch;
     int lost;
     int64_t lost_ns;

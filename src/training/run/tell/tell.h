@@ -5,6 +5,7 @@
  *   tracing.c   spans of some steps, as files
  *   diverge.c   what happens when the loss or weights are not finite
  *   distance.c  how far workers are from the centre
+ *   busy.c      which host computes much longer than the others
  *
  * Threads: one at a time for each group. */
 #ifndef TUTTI_TELL_H
@@ -42,6 +43,17 @@ void tutti_telling_resume(tutti_telling *t); /* time counts as training from now
 void tutti_telling_tick(tutti_telling *t);   /* adds the time since the last call to the training time */
 
 void tutti_report_note(const tutti_telling *t, const char *text);
+
+/* What tutti_busy_look knows of earlier steps; all 0 at first. */
+typedef struct {
+    int64_t step, compute_ns; /* when it looked last; how long this rank had computed then */
+    int rank, nlooks;         /* rank 0: a rank of the host that was the longest in the last nlooks comparisons */
+} tutti_busy;
+/* Collective, after each step: compares the hosts when it is time, and reports one that is busy (elastic.leave_out).
+ * Does nothing on one host, and where workers take steps of their own or lost ranks are not replaced. b: changed.
+ * t: the reports. */
+tutti_status tutti_busy_look(tutti_busy *b, const tutti_telling *t, tutti_failure *err);
+
 /* Reports that the run has diverged. ends: the caller of the run gets the words as the failure. */
 tutti_status tutti_report_diverged(const tutti_telling *t, const char *words, bool ends, tutti_failure *err);
 /* Reports the plan, the cost of copies in memory (copies: NULL = none are taken), and whether kernels only wait, unless
