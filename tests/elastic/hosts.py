@@ -28,11 +28,12 @@ CANONICAL = ("reduction=canonical", "slots=4")
 
 
 class Agent:
-    """The agent of one host. dir: its working folder; before: a command that starts it, such as one of a namespace."""
+    """The agent of one host. folder: its working folder; before: a command that starts it, such as one of a
+    namespace."""
 
-    def __init__(self, run, number, flags, folder=None, before=None, environment=None):
+    def __init__(self, run, number, flags, host=0, folder=None, before=None, environment=None):
         self.said = os.path.join(run.folder, f"said{number}")
-        self.run, self.number = run, number
+        self.run, self.number, self.host = run, number, host
         command = before(run.command + flags) if before else run.command + flags
         variables = {**os.environ, "TMPDIR": run.bench.temporary, **(environment or {})}
         with open(self.said, "w", encoding="utf-8") as said:
@@ -93,7 +94,7 @@ class Run(losses.Run):
         if flags is None:
             flags = ["--join", self.text()] if number else ["--listen", self.address]
         before = self.before and (lambda command: self.before(host, command))
-        self.agents.append(Agent(self, number, list(flags), before=before, **how))
+        self.agents.append(Agent(self, number, list(flags), host=host, before=before, **how))
         return self.agents[-1]
 
     def text(self):

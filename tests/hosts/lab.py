@@ -118,13 +118,22 @@ class Lab:
 
     def __exit__(self, *_):
         for name in [*self.names, self.switch]:
-            found = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True)
-            for pid in found.stdout.split():
-                try:
-                    os.kill(int(pid), signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
+            self.kill_all(name)
             subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+
+    @staticmethod
+    def kill_all(name):
+        """Kills the processes of a namespace."""
+        found = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True)
+        for pid in found.stdout.split():
+            try:
+                os.kill(int(pid), signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+    def kill(self, host):
+        """Kills all that runs on a host."""
+        self.kill_all(self.names[host])
 
     def inside(self, host, command):
         """The command on a host, with a host name of its own."""
