@@ -16,7 +16,6 @@ import socket
 import struct
 import sys
 import tempfile
-import threading
 import time
 
 import hosts
@@ -218,33 +217,6 @@ def a_spare_host_lost(bench, folder):
     return said
 
 
-class Hindered:
-    """Lets the ranks of an agent run for a tenth of the time, as a host does that is full of other work. Within `with`."""
-
-    def __init__(self, agent):
-        self.agent, self.stopped = agent, threading.Event()
-        self.thread = threading.Thread(target=self.hinder, daemon=True)
-
-    def hinder(self):
-        while not self.stopped.wait(0.005):
-            pids = list(self.agent.ranks().values())
-            for number, seconds in ((signal.SIGSTOP, 0.045), (signal.SIGCONT, 0)):
-                for pid in pids:
-                    try:
-                        os.kill(pid, number)
-                    except ProcessLookupError:
-                        pass
-                time.sleep(seconds)
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.stopped.set()
-        self.thread.join()
-
-
 def busy_run(bench, folder, **how):
     return begun(bench, folder, step=2, settings=("elastic.leave_out=2.5",), **how)
 
@@ -252,7 +224,7 @@ def busy_run(bench, folder, **how):
 def test_f37_a_busy_host_leaves_the_run(bench, folder, victim=1):
     run = busy_run(bench, folder)
     agent = run.agents[victim]
-    with Hindered(agent):
+    with hosts.Hindered(agent):
         agent.end(4)
     said = run.finish(lost=[agent])
     times = re.search(r"the host of rank \d \(.*\) has computed ([\d.]+) times as long as the others for 40 steps",
@@ -269,7 +241,7 @@ def the_busy_host_leads(bench, folder):
 
 def a_busy_host_that_is_needed_stays(bench, folder):
     run = busy_run(bench, folder, ranks="4")
-    with Hindered(run.agents[1]):
+    with hosts.Hindered(run.agents[1]):
         run.wait_for(lambda: "it stays, because the run needs it" in run.words(), "busy host that stays")
     said = run.finish(least=0)
     check(len(run.epochs()) == 1, f"ranks were restarted:\n{run.words()}")
@@ -443,6 +415,22 @@ def method_goes_on(name, lose, restarts, killed=None):
     return case
 
 
+def method_takes_a_host_back(name):
+    """Returns a case: workers at a centre lose a host, go on without a restart, and begin again when it is back."""
+    def case(bench, folder):
+        run = begun(bench, folder, settings=(f"method.name={name}", "steps=600"), sums=())
+        run.agents[1].kill()
+        run.wait_for_step(run.steps() + 10)
+        check(len(run.epochs()) == 1, f"ranks were restarted:\n{run.words()}")
+        run.start()
+        run.wait_for_plays(run.wait_for_group(4, 2, after=1))
+        run.end(0, run.agents[1:2])
+        run.says("the group grows from 2 to 4 ranks: all ranks save the step(.*\n)*weights \\w+ step 600 ")
+        return f"back at step {run.restarts()[0]['step']}"
+    case.__name__ = f"{name} loses a host and gets it back"
+    return case
+
+
 CENTRES = ("easgd", "async-sgd")
 METHODS = [method_undisturbed(n) for n in ("local-sgd", *CENTRES)]
 METHODS += [method_goes_on("local-sgd", lambda run: run.lose(3), 1),
@@ -451,7 +439,8 @@ for centre in CENTRES:
     METHODS += [method_goes_on(centre, lambda run: run.lose(3), 0),
                 method_goes_on(centre, lambda run: run.agents[1].kill(), 0, 1),
                 method_goes_on(centre, lambda run: run.lose(0), 1),
-                method_goes_on(centre, lambda run: run.agents[0].kill(), 1, 0)]
+                method_goes_on(centre, lambda run: run.agents[0].kill(), 1, 0),
+                method_takes_a_host_back(centre)]
 
 SIGNALS = [signal_case(n, host) for n in (signal.SIGTERM, signal.SIGUSR1) for host in (0, 1)]
 SHORT = [a_rank_of_the_second_host_lost, the_second_agent_killed, the_leader_killed_and_its_host_comes_back,

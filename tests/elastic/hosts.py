@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import losses
@@ -68,6 +69,33 @@ class Agent:
             raise Failed(f"agent {self.number} has not ended after {limit_s} s:\n{self.run.words()}") from None
         got = got if got >= 0 else 128 - got
         check(got == code, f"agent {self.number}: exit code {got}, not {code}:\n{self.run.words()}")
+
+
+class Hindered:
+    """Lets the ranks of an agent run for a tenth of the time, as a host does that is full of other work. Within `with`."""
+
+    def __init__(self, agent):
+        self.agent, self.stopped = agent, threading.Event()
+        self.thread = threading.Thread(target=self.hinder, daemon=True)
+
+    def hinder(self):
+        while not self.stopped.wait(0.005):
+            pids = list(self.agent.ranks().values())
+            for number, seconds in ((signal.SIGSTOP, 0.045), (signal.SIGCONT, 0)):
+                for pid in pids:
+                    try:
+                        os.kill(pid, number)
+                    except ProcessLookupError:
+                        pass
+                time.sleep(seconds)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stopped.set()
+        self.thread.join()
 
 
 class Run(losses.Run):

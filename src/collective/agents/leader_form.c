@@ -157,6 +157,15 @@ void tutti_agents_form(tutti_agents *a)
     a->broken = a->hard = a->saving = a->gathers = a->lets_go = false;
 }
 
+/* Returns the ranks of the epoch whose hosts are here. They are fewer than there were if rank 0 goes on without lost
+ * ones. */
+static int count_ranks(const tutti_agents *a)
+{
+    int n = 0;
+    for (int i = 0; i < a->nknown; i++) n += a->hosts[i].in_epoch && !a->hosts[i].is_lost ? a->hosts[i].nranks : 0;
+    return n;
+}
+
 void tutti_agents_grow(tutti_agents *a)
 {
     for (int i = 0; i < a->nknown; i++) {
@@ -164,9 +173,9 @@ void tutti_agents_grow(tutti_agents *a)
         const bool plays = h->facts.epoch == a->epoch && h->facts.plays;
         if (h->in_epoch && !h->is_lost && h->nranks && !plays) return;
     }
-    const int world = most_ranks(a);
-    if (world <= a->world) return;
-    tutti_agents_say(a, "the group grows from %d to %d ranks: all ranks save the step", a->world, world);
+    const int world = most_ranks(a), before = count_ranks(a);
+    if (world <= before) return;
+    tutti_agents_say(a, "the group grows from %d to %d ranks: all ranks save the step", before, world);
     a->saving = true;
     a->began_at = tutti_clock_s();
 }

@@ -67,6 +67,8 @@ static void take_place(tutti_launcher *l, const tutti_launch_order *o)
     l->bears = false;
     e->blamed_at = 0;
     for (int r = 0; r < l->nranks; r++) l->ends[r] = (tutti_rank_end){0};
+    l->nfailed = 0; /* with the ends that it counts */
+    l->kill_at = 0;
 }
 
 static bool follow_next(tutti_launcher *l, const tutti_launch_order *o, tutti_failure *err)
