@@ -26,7 +26,7 @@ int tutti_coll_verify_all(int argc, char **argv);
 #define TUTTI_COLL_SCHEDULE_FLAGS                                                                                      \
     {"ranks", "P", "rank count", 0}, {"collective", "C", TUTTI_COLL_COLLECTIVES, 0},                                   \
         {"wire", "W", "two-sided, mapped, one-sided: lower it for that class (default two-sided)", 0},                 \
-        {"hosts", "N,N,...", "lower it for hosts with so many ranks each, in order", 0},                               \
+        {"hosts", "N,N,...", "lower it for hosts with these numbers of ranks, in order", 0},                           \
         {"slots", "S", "canonical sums over S slots, a power of two (default: fast sums)", 0},                         \
         {"topology", "T", "for algorithms that are bound to one, such as dgx1v,wires=nvlink,gpus=0.1.4", 0},           \
         {"root", "R", "of a gather, broadcast or reduce (default 0)", 0},                                              \

@@ -30,8 +30,7 @@ static const tutti_flag flags[] = {
      "simgrid-tcp, or all",
      0},
     {"late", "RANK=MS",
-     "with --engine: that rank begins so many milliseconds after the others; events and simgrid can that",
-     TUTTI_FLAG_MANY},
+     "with --engine events or simgrid: that rank begins this number of milliseconds after the others", TUTTI_FLAG_MANY},
     {"limit", "S", "with --engine: seconds that a run of a helper program may take (default 60)", 0},
     {"json", NULL, "one JSON object a candidate (range, engine) and line", 0},
 };

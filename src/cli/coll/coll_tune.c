@@ -147,7 +147,7 @@ static tutti_status open_own_cores(tutti_topology *t, tutti_failure *err)
     tutti_host_shape machine;
     tutti_topology_detect(&machine);
     if (machine.own_cores < machine.ncores) {
-        printf("this process may use %d of the host's %d cores: the figures are for so many\n\n", machine.own_cores,
+        printf("this process may use %d of the host's %d cores: the figures are for these\n\n", machine.own_cores,
                machine.ncores);
         machine.ncores = machine.own_cores;
     }

@@ -21,7 +21,7 @@ static const tutti_flag flags[] = {
     {"costs", "FILE", "the same by these costs, for example costs.yaml of a checkpoint", TUTTI_FLAG_READS},
     {"rank", "R", "whose loop to show (default: 0)", 0},
     {"hosts", "N,N,...",
-     "as for hosts with so many ranks each, in order (default: as --topology has them, else one host)", 0},
+     "as for hosts with these numbers of ranks, in order (default: as --topology has them, else one host)", 0},
 };
 enum { MAX_COSTS_BYTES = 1 << 20 };
 

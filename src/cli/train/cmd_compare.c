@@ -23,9 +23,9 @@ static const tutti_flag flags[] = {
     {"seeds", "K", "runs a method: the job's seed and those that follow (default 1)", 0},
     {"ranks", "N", "processes (default: the job's)", 0},
     {"set", "KEY=VALUE", "override a key of the job, for all methods", TUTTI_FLAG_MANY},
-    {"slow", "RANK=FACTOR", "that rank's computing takes so many times as long, on purpose, in all runs",
+    {"slow", "RANK=FACTOR", "that rank's computing takes FACTOR times as long, on purpose, in all runs",
      TUTTI_FLAG_MANY},
-    {"stall", "RANK=SECONDS@STEP", "that rank stands still for so long, once a run, at that step", TUTTI_FLAG_MANY},
+    {"stall", "RANK=SECONDS@STEP", "that rank stands still for SECONDS, once a run, at that step", TUTTI_FLAG_MANY},
     {"out", "DIR", "results (default: runs/<name of the job file>-compare)", TUTTI_FLAG_WRITES | TUTTI_FLAG_FOLDER},
 };
 enum { NFLAGS = sizeof flags / sizeof *flags, FLAG_SET = 4, FLAG_SLOW, FLAG_STALL, MAX_SEEDS = 1000 };

@@ -122,7 +122,7 @@ typedef struct {
     const char *if_diverged;
     /* For a run whose lost ranks are replaced (keep/copies.h). copies: descriptor of the memory file for copies of the
      * state; 0 or less = none. copy_every: steps between two copies; 0 = as often as costs at most a hundredth of the
-     * time. leave_out: a host that computes so many times as long as the others is reported (TUTTI_TRAIN_BUSY); 0 =
+     * time. leave_out: a host that computes leave_out times as long as the others is reported (TUTTI_TRAIN_BUSY); 0 =
      * none is. epoch: number of the group's epoch, 0 or 1 = the first; in a later one `lost` is the rank that was lost
      * at lost_ns (tutti_clock_ns). */
     int copies;
