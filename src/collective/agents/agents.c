@@ -117,8 +117,9 @@ tutti_status tutti_agents_open(const tutti_agents_options *options, tutti_agents
                         .lost = -1,
                         .listener = -1};
     *out = a;
-    (void)signal(SIGIO, ignore); /* without a handler, SIGIO would end this process until the launcher blocks the
-                                  * signal */
+    /* Without a handler, SIGIO would end this process until the launcher blocks the signal. Calls that it interrupts
+     * are restarted: glibc's signal() asks for that, ThreadSanitizer's does not. */
+    (void)sigaction(SIGIO, &(struct sigaction){.sa_handler = ignore, .sa_flags = SA_RESTART}, NULL);
     tutti_status st = tutti_agent_listen(a, err);
     if (!st && options->leads) {
         tutti_agents_begin_to_lead(a, false);
