@@ -9,7 +9,7 @@
 tutti_status tutti_on_card_open(const char *where, tutti_on_card *out, tutti_failure *err)
 {
     const tutti_device *device;
-    *out = (tutti_on_card){NULL};
+    *out = (tutti_on_card){0};
     const tutti_status st = tutti_device_connect(where, 0, &device, NULL, err);
     if (st || device->kind != TUTTI_DEVICE_CUDA) return st;
     const tutti_cuda_card *card = tutti_cuda_card_of(tutti_cuda_of(device));
@@ -23,5 +23,5 @@ tutti_status tutti_on_card_open(const char *where, tutti_on_card *out, tutti_fai
 void tutti_on_card_close(tutti_on_card *c)
 {
     tutti_device_disconnect(c->device);
-    *c = (tutti_on_card){NULL};
+    *c = (tutti_on_card){0};
 }
