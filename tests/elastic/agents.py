@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """agents.py: takes ranks, agents and hosts from runs of several agents, and checks how the runs end.
 
-agents.py PROGRAM [--long] [--only WORDS] [--at-once N]
+agents.py PROGRAM [--long] [--only WORDS] [--at-once N] [--model NAME]
 
 Each agent stands for a host of its own; all run on this machine. The weights of each run that goes on must be those of
 the undisturbed run, no number of a group epoch may come twice, and no process may be left behind. cuts.py has hosts
@@ -463,12 +463,14 @@ def main():
     p.add_argument("--long", action="store_true", help="all cases")
     p.add_argument("--only", default="", help="cases whose names contain these words")
     p.add_argument("--at-once", type=int, default=2)
+    p.add_argument("--model", default="lenet")
     options = p.parse_args()
     hosts.prepare()
     cases = [c for c in (LONG if options.long or options.only else SHORT)
              if options.only in c.__name__.replace("_", " ")]
     with tempfile.TemporaryDirectory(prefix="agents") as folder:
-        good = hosts.play_all(hosts.Bench(os.path.abspath(options.program), folder), cases, options.at_once)
+        bench = hosts.Bench(os.path.abspath(options.program), folder, model=options.model)
+        good = hosts.play_all(bench, cases, options.at_once)
     sys.exit(0 if good else 1)
 
 

@@ -13,7 +13,7 @@ import losses
 from losses import Failed, check
 from ranks import children, kill, lines, wait_until, weights_in
 
-JOB = """model: lenet
+JOB = """model: %s
 data: {set: digits, train_samples: 2000, test_samples: 100}
 batch: 24
 steps: %d
@@ -202,13 +202,13 @@ class Run(losses.Run):
 class Bench(losses.Bench):
     """What all cases share: the program, the job, and the weights of the undisturbed run."""
 
-    def __init__(self, program, folder, nsteps=STEPS, deadline_s=5):
-        super().__init__(program, folder)
+    def __init__(self, program, folder, nsteps=STEPS, deadline_s=5, model="lenet"):
+        super().__init__(program, folder, model)
         self.nsteps = nsteps
         self.temporary = os.path.join(folder, "temporary")  # of all runs
         os.mkdir(self.temporary)
         with open(self.job, "w", encoding="utf-8") as f:
-            f.write(JOB % (nsteps, deadline_s))
+            f.write(JOB % (model, nsteps, deadline_s))
 
     def undisturbed(self, settings, nranks=4):
         key = tuple(settings)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """kills.py: kills ranks of runs that replace them, and compares each run's weights with those of the undisturbed run.
 
-kills.py PROGRAM [--seed N] [--runs N] [--kills N] [--ranks N] [--model lenet|resnet20] [--json FILE]
+kills.py PROGRAM [--seed N] [--runs N] [--kills N] [--ranks N] [--model lenet|mlp|resnet20] [--json FILE]
 
 Each run is killed `--kills` times, at random moments, by a kind that the seed draws: one rank, rank 0, two ranks at
 once, a rank and then another one while the run recovers, all ranks, or a rank that is stopped and not killed. The
@@ -43,6 +43,7 @@ checkpoint: {every_steps: 20}
 optimiser: {rule: momentum, momentum: 0.9, lr: 0.02}
 """,
 }
+JOBS["mlp"] = JOBS["lenet"].replace("lenet", "mlp")
 KINDS = ("one", "zero", "two", "recovery", "all")
 
 
