@@ -92,6 +92,16 @@ void tutti_strbuf_add_utf8(tutti_strbuf *sb, const char *text,
     }
 }
 
+bool tutti_text_is_utf8(const char *text)
+{
+    while (*text) {
+        const size_t n = length_of_character((const unsigned char *)text);
+        if (!n) return false;
+        text += n;
+    }
+    return true;
+}
+
 char *tutti_strbuf_detach(tutti_strbuf *sb)
 {
     reserve(sb, 0);

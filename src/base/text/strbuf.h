@@ -5,6 +5,7 @@
 #define TUTTI_BASE_STRBUF_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct tutti_strbuf {
@@ -22,6 +23,8 @@ void tutti_strbuf_add_real(tutti_strbuf *sb, double value);
  * File names may have any bytes, but text that others read must be UTF-8. */
 void tutti_strbuf_add_utf8(tutti_strbuf *sb, const char *text,
                            void (*put)(tutti_strbuf *sb, const char *bytes, size_t n));
+/* True if the text is UTF-8 as a whole. */
+bool tutti_text_is_utf8(const char *text);
 /* Returns the text, never NULL, which the caller frees by free(), and empties sb. */
 char *tutti_strbuf_detach(tutti_strbuf *sb);
 void tutti_strbuf_release(tutti_strbuf *sb);

@@ -156,7 +156,11 @@ static tutti_status check_names(const char *name, const cJSON *header, tutti_fai
     const cJSON **sorted = tutti_alloc(sizeof *sorted * (size_t)(n + 1));
     tutti_status st = TUTTI_OK;
     int i = 0;
-    for (const cJSON *entry = header->child; entry; entry = entry->next) sorted[i++] = entry;
+    for (const cJSON *entry = header->child; entry; entry = entry->next) {
+        if (!tutti_text_is_utf8(entry->string) && !st) /* the writer would give the tensor another name */
+            st = tutti_fail(err, TUTTI_ERR_DATA, "%s: the name of tensor %d of the header is not UTF-8", name, i);
+        sorted[i++] = entry;
+    }
     qsort(sorted, (size_t)n, sizeof *sorted, by_name);
     for (i = 1; i < n && !st; i++)
         if (!strcmp(sorted[i - 1]->string, sorted[i]->string))
