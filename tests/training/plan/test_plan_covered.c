@@ -52,6 +52,7 @@ static uint64_t both(const tutti_plan *p)
 /* One of the things that the proof reads; false: the plan has none of them. */
 static bool change(tutti_plan *p, int what)
 {
+    static const int32_t others[] = {0, 0, 0, 1}; /* the plan keeps the pointer */
     tutti_action *a = p->loops[TUTTI_EACH_STEP].actions;
     const int last = p->loops[TUTTI_EACH_STEP].nactions - 1;
     tutti_graph *g = (tutti_graph *)p->graph;
@@ -78,7 +79,7 @@ static bool change(tutti_plan *p, int what)
     case 16: p->exchanges[0].out.memory++; return true;
     case 17: p->schedules[0].hash ^= 1; return true;
     case 18: p->exchanges[0].turn++; return true;
-    default: p->config.host_of = p->config.host_of ? NULL : (const int32_t[]){0, 0, 0, 1}; return true;
+    default: p->config.host_of = p->config.host_of ? NULL : others; return true;
     }
 }
 
