@@ -62,9 +62,10 @@ static const char *program_of(const tutti_process_options *o)
 static bool set_stream(int given, int place)
 {
     if (given == TUTTI_STREAM_SAME) return true;
-    const int fd =
-        given == TUTTI_STREAM_NOTHING ? open("/dev/null", place == STDIN_FILENO ? O_RDONLY : O_WRONLY) : given;
-    return fd == place || (fd >= 0 && dup2(fd, place) == place);
+    if (given != TUTTI_STREAM_NOTHING) return dup2(given, place) == place;
+    const int fd = open("/dev/null", place == STDIN_FILENO ? O_RDONLY : O_WRONLY);
+    if (fd < 0 || fd == place) return fd == place;
+    return dup2(fd, place) == place && close(fd) == 0;
 }
 
 /* Runs in the child, which becomes the program; returns only if that fails. */

@@ -112,6 +112,14 @@ static void output_goes_into_a_file(void **state)
                                                      .out = TUTTI_STREAM_NOTHING,
                                                      .err = TUTTI_STREAM_NOTHING}),
                      0);
+    /* nothing more leads to nothing in the child than without streams of ours */
+    const char *count = "n=0; for f in /proc/$$/fd/*; do [ ${f##*/} -le 2 ] || [ \"$(readlink $f)\" != /dev/null ] || "
+                        "n=$((n + 1)); done; exit $n";
+    assert_int_equal(code_of((tutti_process_options){.argv = SHELL(count),
+                                                     .in = TUTTI_STREAM_NOTHING,
+                                                     .out = TUTTI_STREAM_NOTHING,
+                                                     .err = TUTTI_STREAM_NOTHING}),
+                     code_of((tutti_process_options){.argv = SHELL(count)}));
     close(fd);
     assert_int_equal(tutti_file_read(path, 1000, TUTTI_ERR_DATA, &text, &n, NULL), TUTTI_OK);
     char *real = realpath(folder, NULL);
