@@ -2,6 +2,7 @@
 /* Helper programs: found, run where they are told to, their end reported, stopped at the deadline. */
 #include "testing.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +19,42 @@ static void programs_are_looked_for_where_a_shell_would(void **state)
     assert_false(tutti_program_exists("no-such-program-of-ours"));
     assert_false(tutti_program_exists("/no/such/program"));
     assert_false(tutti_program_exists("/bin")); /* a folder */
+}
+
+/* The last part stays a link: a program may ask by which name it was called. */
+static void a_program_is_found_by_its_path_from_the_root(void **state)
+{
+    (void)state;
+    char *folder = NULL, link[300], *found, *real, *expected;
+    char *path = strdup(getenv("PATH")), *before = getcwd(NULL, 0);
+    assert_int_equal(tutti_program_folder(&folder, NULL), TUTTI_OK);
+    real = realpath(folder, NULL);
+    snprintf(link, sizeof link, "%s/other-name", folder);
+    assert_int_equal(symlink("/bin/sh", link), 0);
+    assert_true(asprintf(&expected, "%s/other-name", real) > 0);
+    assert_int_equal(chdir(folder), 0);
+    found = tutti_program_find("./other-name");
+    assert_string_equal(found, expected);
+    free(found);
+    setenv("PATH", ":/no/such/folder", 1); /* an empty place is the working folder */
+    found = tutti_program_find("other-name");
+    assert_string_equal(found, expected);
+    assert_null(tutti_program_find("sh"));
+    setenv("PATH", path, 1);
+    assert_null(tutti_program_find("./no-such-program"));
+    assert_int_equal(chdir(before), 0);
+    assert_int_equal(tutti_file_remove_tree(folder, NULL), TUTTI_OK);
+    free(found), free(real), free(expected), free(path), free(before), free(folder);
+}
+
+static void helpers_lie_beside_the_program(void **state)
+{
+    (void)state;
+    char out[PATH_MAX] = "as before";
+    assert_false(tutti_program_beside("no-such-program-of-ours", out));
+    assert_string_equal(out, "as before");
+    assert_true(tutti_program_beside("test_program", out));
+    assert_string_equal(strrchr(out, '/'), "/test_program");
 }
 
 static void a_program_runs_in_its_folder(void **state)
@@ -69,6 +106,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(programs_are_looked_for_where_a_shell_would),
+        cmocka_unit_test(a_program_is_found_by_its_path_from_the_root),
+        cmocka_unit_test(helpers_lie_beside_the_program),
         cmocka_unit_test(a_program_runs_in_its_folder),
         cmocka_unit_test(how_a_program_ended_is_said),
         cmocka_unit_test(a_program_is_stopped_at_its_deadline),

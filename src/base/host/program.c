@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* program.c: runs a helper program as a child process with a deadline. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../file.h"
 #include "../process.h"
 #include "../text/strbuf.h"
 #include "program.h"
@@ -16,19 +18,60 @@ static bool can_run(const char *path)
     return !stat(path, &about) && S_ISREG(about.st_mode) && !access(path, X_OK);
 }
 
-bool tutti_program_exists(const char *name)
+/* Looks for the program at each place of $PATH. True: *out has the path. */
+static bool find_on_path(const char *name, tutti_strbuf *out)
 {
     const char *path = getenv("PATH");
-    if (strchr(name, '/') || !path) return can_run(name);
-    while (*path) {
-        size_t n = strcspn(path, ":");
-        tutti_strbuf sb = {0};
-        tutti_strbuf_add(&sb, path, n);
-        tutti_strbuf_printf(&sb, "%s%s", n ? "/" : "", name);
-        const bool found = can_run(sb.text);
-        tutti_strbuf_release(&sb);
-        if (found) return true;
+    bool found = false;
+    if (strchr(name, '/') || !path) {
+        tutti_strbuf_puts(out, name);
+        return can_run(name);
+    }
+    while (*path && !found) {
+        const size_t n = strcspn(path, ":");
+        out->length = 0;
+        tutti_strbuf_add(out, path, n);
+        tutti_strbuf_printf(out, "%s%s", n ? "/" : "", name);
+        found = can_run(out->text);
         path += n + (path[n] == ':');
+    }
+    return found;
+}
+
+bool tutti_program_exists(const char *name)
+{
+    tutti_strbuf path = {0};
+    const bool found = find_on_path(name, &path);
+    tutti_strbuf_release(&path);
+    return found;
+}
+
+char *tutti_program_find(const char *name)
+{
+    tutti_strbuf path = {0}, whole = {0};
+    char *folder = find_on_path(name, &path) ? tutti_file_folder(path.text) : NULL;
+    char *start = folder ? realpath(folder, NULL) : NULL;
+    const char *slash = start ? strrchr(path.text, '/') : NULL;
+    if (start) tutti_strbuf_printf(&whole, "%s/%s", strcmp(start, "/") ? start : "", slash ? slash + 1 : path.text);
+    tutti_strbuf_release(&path);
+    free(folder);
+    free(start);
+    return start ? tutti_strbuf_detach(&whole) : NULL;
+}
+
+bool tutti_program_beside(const char *name, char out[PATH_MAX])
+{
+    /* folders beside this program: of a build, and of an installation */
+    static const char *const places[] = {"", "../libexec/tutti/"};
+    char own[PATH_MAX];
+    const ssize_t n = readlink(TUTTI_PROCESS_SELF, own, sizeof own - 1);
+    if (n > 0) own[n] = 0;
+    char *last = n > 0 ? strrchr(own, '/') : NULL;
+    for (size_t i = 0; last && i < sizeof places / sizeof *places; i++) {
+        const int fits = (int)(own + sizeof own - last - 1);
+        if (snprintf(last + 1, (size_t)fits, "%s%s", places[i], name) >= fits || !can_run(own)) continue;
+        memcpy(out, own, sizeof own);
+        return true;
     }
     return false;
 }

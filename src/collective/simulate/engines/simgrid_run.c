@@ -21,23 +21,13 @@ enum { MOST_ANSWER = 1 << 26 };
 static void find_program(char out[PATH_MAX])
 {
     const char *given = getenv("TUTTI_SIMGRID");
-    char own[PATH_MAX];
     *out = 0;
     if (given && *given) {
         snprintf(out, PATH_MAX, "%s", tutti_program_exists(given) ? given : "");
         return;
     }
-    /* folders beside this program: of a build, and of an installation */
-    static const char *const places[] = {"", "../libexec/tutti/"};
-    const ssize_t n = readlink("/proc/self/exe", own, sizeof own - 1);
-    if (n > 0) own[n] = 0;
-    char *name = n > 0 ? strrchr(own, '/') : NULL;
-    for (size_t i = 0; name && !*out && i < sizeof places / sizeof *places; i++) {
-        const int fits = (int)(own + sizeof own - name - 1);
-        if (snprintf(name + 1, (size_t)fits, "%s%s", places[i], NAME) < fits && tutti_program_exists(own))
-            memcpy(out, own, sizeof own);
-    }
-    if (!*out && tutti_program_exists(NAME)) memcpy(out, NAME, sizeof NAME);
+    if (tutti_program_beside(NAME, out)) return;
+    if (tutti_program_exists(NAME)) memcpy(out, NAME, sizeof NAME);
 }
 
 bool tutti_simgrid_found(char why[200])
