@@ -222,16 +222,15 @@ tutti_status tutti_seat_check_memory(tutti_group *group, const tutti_job *job, c
 
 /* ---- showing seats without a run ---- */
 
-/* Checks and shows each memory, by rank 0's plan, because no other rank needs more. */
-static tutti_status show_domains(const tutti_job *job, const tutti_partition *p, const tutti_plan *plan,
-                                 const tutti_session_data *data, const char *before, tutti_strbuf *out,
-                                 tutti_failure *err)
+/* Checks and shows each memory. needs: bytes of rank 0, because no other rank needs more, and of the samples. */
+static tutti_status show_domains(const tutti_job *job, const tutti_partition *p, const int64_t needs[2],
+                                 const char *before, tutti_strbuf *out, tutti_failure *err)
 {
     tutti_status st = TUTTI_OK;
     const int a_group = (int)job->ranks / p->ngroups;
     for (int d = 0; d < p->ndomains && !st; d++) {
         const int nranks = a_group * p->domains[d].ngroups;
-        const int64_t bytes[2] = {nranks * bytes_of_rank(plan, 0), tutti_session_data_bytes(data)};
+        const int64_t bytes[2] = {nranks * needs[0], needs[1]};
         tutti_strbuf_puts(out, before);
         st = check_domain(job, p, d, nranks, bytes, out, err);
         tutti_strbuf_puts(out, "\n");
@@ -255,7 +254,10 @@ tutti_status tutti_seat_show(const tutti_job *job, const tutti_plan *plan, const
     char *indent;
     if (asprintf(&indent, "%s  ", before) < 0) tutti_no_memory(strlen(before));
     tutti_partition_print(&p, (int)job->ranks, indent, out);
-    if (plan && data) st = show_domains(job, &p, plan, data, indent, out, err);
+    if (plan && data) {
+        const int64_t needs[2] = {bytes_of_rank(plan, 0), tutti_session_data_bytes(data)};
+        st = show_domains(job, &p, needs, indent, out, err);
+    }
     free(indent);
     tutti_partition_release(&p);
     return st;
