@@ -23,6 +23,22 @@ static int flag_index(const tutti_flag *flags, int nflags, const char *name, siz
     return -1;
 }
 
+/* Flags that have a letter, too. */
+static const struct {
+    const char *name, *letter;
+} letters[] = {{"out", "-o"}, {"follow", "-f"}};
+enum { NLETTERS = sizeof letters / sizeof *letters };
+
+/* Returns the name of the flag that an argument calls by its letter; NULL: it calls none of the table so. */
+static const char *name_of_letter(const tutti_flag *flags, int nflags, const char *text)
+{
+    for (int i = 0; i < NLETTERS; i++)
+        if (!strcmp(text, letters[i].letter) &&
+            flag_index(flags, nflags, letters[i].name, strlen(letters[i].name)) >= 0)
+            return letters[i].name;
+    return NULL;
+}
+
 static tutti_status unknown_flag(const tutti_flag *flags, int nflags, const char *text, tutti_failure *err)
 {
     const char *known[MAX_FLAGS];
@@ -75,11 +91,11 @@ tutti_status tutti_cli_parse(int argc, char **argv, const tutti_flag *flags, int
                                   MAX_REST, text);
             out->rest[out->nrest++] = text;
         } else {
-            const bool out_file = !strcmp(text, "-o");
-            const char *name = out_file ? "out" : text[1] == '-' ? text + 2 : text + 1;
+            const char *by_letter = name_of_letter(flags, nflags, text);
+            const char *name = by_letter ? by_letter : text[1] == '-' ? text + 2 : text + 1;
             size_t length = strcspn(name, "=");
             int i = flag_index(flags, nflags, name, length);
-            if (i < 0 || (text[1] != '-' && !out_file)) return unknown_flag(flags, nflags, name, err);
+            if (i < 0 || (text[1] != '-' && !by_letter)) return unknown_flag(flags, nflags, name, err);
             const char *value = name[length] == '=' ? name + length + 1 : NULL;
             if (!flags[i].argument && value)
                 return tutti_fail(err, TUTTI_ERR_USAGE, "--%s takes no value", flags[i].name);
@@ -123,7 +139,10 @@ void tutti_cli_help(FILE *to, const char *usage, const char *about, const tutti_
     if (nflags) fprintf(to, "\n");
     for (int i = 0; i < nflags; i++) {
         char left[64];
-        snprintf(left, sizeof left, "--%s%s %s", flags[i].name, strcmp(flags[i].name, "out") ? "" : ", -o",
+        const char *letter = NULL;
+        for (int k = 0; k < NLETTERS && !letter; k++)
+            if (!strcmp(flags[i].name, letters[k].name)) letter = letters[k].letter;
+        snprintf(left, sizeof left, "--%s%s%s %s", flags[i].name, letter ? ", " : "", letter ? letter : "",
                  flags[i].argument ? flags[i].argument : "");
         fprintf(to, "  %-26s %s\n", left, flags[i].help);
     }

@@ -106,7 +106,8 @@ tutti_status tutti_cli_check_out_folder(const char *dir, tutti_failure *err);
 /* Writes text to a file, completely or not at all, or (path NULL) to standard output. */
 tutti_status tutti_cli_write(const char *path, const char *text, tutti_failure *err);
 
-/* Parses the flags. TUTTI_ERR_USAGE names the unknown flag and the nearest known one. -o is short for --out. */
+/* Parses the flags. TUTTI_ERR_USAGE names the unknown flag and the nearest known one. -o is short for --out, -f for
+ * --follow. */
 tutti_status tutti_cli_parse(int argc, char **argv, const tutti_flag *flags, int nflags, tutti_flags *out,
                              tutti_failure *err);
 const char *tutti_cli_value(const tutti_flags *f, const char *name, const char *otherwise);

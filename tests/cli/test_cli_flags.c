@@ -15,6 +15,7 @@ static const tutti_flag flags[] = {
     {"set", "KEY=VALUE", "override", TUTTI_FLAG_MANY},
     {"quiet", NULL, "say less", 0},
     {"out", "FILE", "write to it", 0},
+    {"follow", NULL, "go on", 0},
     {"draw", "[FILE.svg]", "print it, or draw it there", TUTTI_FLAG_WRITES | TUTTI_FLAG_OPTIONAL},
 };
 enum { NFLAGS = sizeof flags / sizeof *flags };
@@ -44,6 +45,21 @@ static void both_forms_give_the_same_value(void **state)
     assert_int_equal(tutti_cli_int(&f, "ranks", (tutti_cli_range){1, 8}, 1, &n, &err), TUTTI_OK);
     assert_int_equal(n, 4);
     assert_false(tutti_cli_has(&f, "quiet"));
+}
+
+static void f_is_short_for_follow(void **state)
+{
+    (void)state;
+    tutti_flags f;
+    tutti_failure err = {0};
+    const char *const words[] = {"7", "-f", NULL};
+    assert_int_equal(parse(words, &f, &err), TUTTI_OK);
+    assert_true(tutti_cli_has(&f, "follow"));
+    assert_int_equal(f.nrest, 1);
+    /* a command without the flag does not know the letter */
+    assert_int_equal(tutti_cli_parse(2, (char *[]){(char[]){"train"}, (char[]){"-f"}}, flags, 2, &f, &err),
+                     TUTTI_ERR_USAGE);
+    assert_non_null(strstr(err.text, "'--f'"));
 }
 
 static void o_is_short_for_out(void **state)
@@ -249,6 +265,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_forms_give_the_same_value),
         cmocka_unit_test(o_is_short_for_out),
+        cmocka_unit_test(f_is_short_for_follow),
         cmocka_unit_test(a_flag_of_many_keeps_order_and_values_with_equals_signs),
         cmocka_unit_test(refusals_name_the_flag_and_the_nearest_known_one),
         cmocka_unit_test(a_value_that_may_be_missing_is_known_by_its_ending),
