@@ -1,8 +1,8 @@
 # libtutti and the program. Every src/**/*.c belongs to the library, except src/cli/program (the program, which only calls it),
-# src/collective/simulate/simgrid (a helper program), what optional libraries replace or are wanted for, and loops in vectors.
+# src/collective/simulate/simgrid (a helper program), src/store, src/http and src/serve (the job server), what optional libraries replace or are wanted for, and loops in vectors.
 # Tests and benchmarks look inside: they are linked with libtutti_internal or libtutti_tests.a, which hide nothing and are not installed.
 file(GLOB_RECURSE TUTTI_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.c)
-list(FILTER TUTTI_SOURCES EXCLUDE REGEX "/src/cli/|/simulate/simgrid/")
+list(FILTER TUTTI_SOURCES EXCLUDE REGEX "/src/(cli|store|http|serve)/|/simulate/simgrid/")
 set(TUTTI_LIBS PkgConfig::YAML PkgConfig::CJSON PkgConfig::XXHASH PkgConfig::EXPAT PkgConfig::ZLIB PkgConfig::JPEG PkgConfig::PNG Threads::Threads m ${CMAKE_DL_LIBS})
 
 # tutti_optional(FOUND WITH INSTEAD LIBRARY...): an optional library, the files that want it and the file in their place without it.
@@ -147,7 +147,7 @@ file(GLOB_RECURSE TUTTI_CLI CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cli/*.c)
 list(FILTER TUTTI_CLI EXCLUDE REGEX "/src/cli/program/")
 set(TUTTI_FEATURES "")
 foreach(feature "oneDNN ${dnnl_VERSION}:dnnl_FOUND" "hwloc ${HWLOC_VERSION}:HWLOC_FOUND" "UCX ${UCX_VERSION}:UCX_FOUND" "PMIx ${PMIX_VERSION}:PMIX_FOUND"
-                "SimGrid ${SIMGRID_VERSION}:SIMGRID_FOUND" "loops for AVX2 and AVX-512:TUTTI_X86_LOOPS")
+                "SimGrid ${SIMGRID_VERSION}:SIMGRID_FOUND" "job server:SERVER_FOUND" "loops for AVX2 and AVX-512:TUTTI_X86_LOOPS")
   string(REGEX MATCH "^(.*):([^:]*)$" parts "${feature}")
   if(${CMAKE_MATCH_2})
     list(APPEND TUTTI_FEATURES "${CMAKE_MATCH_1}")

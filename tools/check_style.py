@@ -32,7 +32,7 @@ BANNED = re.compile(r"(?<![\w.>])(strcpy|strcat|sprintf|vsprintf|gets|atoi|atol|
 # return to.
 PRINTS = re.compile(r"(?<![\w.>])(printf|puts|putchar|perror|exit|_exit)\s*\(|(?<!\w)fprintf\s*\(\s*(stderr|stdout)")
 MAY_PRINT = ("src/cli/", "src/collective/simulate/simgrid/", "src/base/arena.c", "src/base/process.c",
-             "src/collective/launch/launch.c")
+             "src/collective/launch/launch.c", "src/serve/server_main.c")
 # What a method exchanges and a rule keeps is the business of their rows: who goes through a plan does not know it by
 # name. Not meant: the control plane's call, a key's default in the table of jobs, commands and predictions about
 # collectives themselves.

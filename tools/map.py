@@ -58,10 +58,20 @@ def purpose_of_data(text):
     return " ".join(line[2:] for line in comment.splitlines())
 
 
+def purpose_of_markup(text):
+    """What the first comment `<!-- name: ... -->` says; of an interface in JSON its own description."""
+    comment = re.search(r"<!-- \S+: (.*?)-->|^    \"description\": \"(.*)\"", text, re.S if "<!--" in text else re.M)
+    return " ".join((comment.group(1) or comment.group(2)).split()) if comment else ""
+
+
+WAYS = {".txt": purpose_of_data, ".yaml": purpose_of_data,
+        ".html": purpose_of_markup, ".svg": purpose_of_markup, ".json": purpose_of_markup}
+
+
 def purpose_of(path):
     with open(path, encoding="utf-8") as file:
         text = file.read()
-    purpose = first_sentence((purpose_of_data if path.endswith((".txt", ".yaml")) else purpose_of_code)(text))
+    purpose = first_sentence(WAYS.get(os.path.splitext(path)[1], purpose_of_code)(text))
     if len(purpose) > MOST_LETTERS:
         parts = purpose.split(";")
         heads = (";".join(parts[:n]) for n in range(1, len(parts) + 1))
