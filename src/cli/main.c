@@ -28,9 +28,10 @@ static int run_version(int argc, char **argv)
 const tutti_command tutti_command_version = {"version", "print the version and what it was built with", run_version};
 
 #define COMMANDS(row)                                                                                                  \
-    row(coll) row(ckpt) row(compare) row(devices) row(doctor) row(eval) row(graph) row(infer) row(methods) row(plan)   \
-        row(papers) row(predict) row(report) row(svm_predict) row(svm_train) row(topo) row(trace) row(train) row(tune) \
-            row(version)
+    row(coll) row(ckpt) row(compare) row(devices) row(doctor) row(eval) row(graph) row(infer) row(logs) row(methods)   \
+        row(plan) row(papers) row(predict) row(ps) row(report) row(resume) row(rm) row(serve) row(show) row(stop)      \
+            row(submit) row(svm_predict) row(svm_train) row(topo) row(trace) row(train) row(tune) row(wait)            \
+                row(version)
 
 #define DECLARE(name) extern const tutti_command tutti_command_##name;
 COMMANDS(DECLARE)
