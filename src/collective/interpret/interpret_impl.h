@@ -102,7 +102,7 @@ typedef struct {
     tutti_state state;
     tutti_word_flight *flights;
     int32_t nflights, flights_capacity;
-    tutti_parcel **parcels; /* for each line: oldest message */
+    tutti_parcel **parcels; /* for each channel: the oldest message that was not received */
     tutti_parcel **partial; /* for each actor: the message that it is about to send */
     uint64_t random;
     bool wrong;

@@ -296,8 +296,9 @@ const tutti_lane_row *tutti_lane_for(int64_t lanes);
 const tutti_conv_loops *tutti_lane_conv_bf16(void);
 extern const tutti_conv_loops tutti_lane_conv_avx512bf16;
 
-/* Returns the place, in a table of channels' values, that belongs to element i of units in memory. A table holds vector
- * a of the first unit, then its vector b, then the next unit. */
+/* Returns the place, in a table with one value for each channel, of the value that belongs to element i in memory.
+ * Memory is cut into units of two vectors. A table holds the first vector of the first unit, then its second vector,
+ * then the next unit; in memory units of bf16 hold the elements of both vectors in turn. */
 static inline int64_t tutti_lane_index(int width, tutti_dtype type, int64_t i)
 {
     const int64_t in_unit = i % (2 * width);

@@ -77,7 +77,7 @@ INLINE unit take_unit(const void *from, int64_t at, tutti_dtype type)
     return (unit){load((const float *)from + at), load((const float *)from + at + WIDTH)};
 }
 
-/* The way in which a unit is written. */
+/* How put_unit writes a unit (two vectors) to memory. */
 typedef struct {
     tutti_dtype type;
     bool exact, streams; /* exact: elements have the type's precision already; streams: stores bypass the caches, into

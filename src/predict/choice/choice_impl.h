@@ -5,8 +5,9 @@
 
 #include "choice.h"
 
-/* Searches plans of the question's graph; q->memory must be set. brief: only the fixed rule is played, is_chosen stays
- * false, and out->step_s is INFINITY if the rule cannot be played. The caller releases *out unless the search fails. */
+/* Searches plans of the question's graph; q->memory must be set. brief: predicts only the plan by the fixed rule
+ * (`exchange.algorithm: rule`), is_chosen stays false, and out->step_s is INFINITY if that plan cannot be predicted.
+ * The caller releases *out unless the search fails. */
 tutti_status tutti_choice_search(const tutti_choice_question *q, bool brief, tutti_exchange_choice *out,
                                  tutti_failure *err);
 /* Replaces *out, the best plan in which no layer is shared, by a plan in which groups of ranks share layers, if such a

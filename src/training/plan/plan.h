@@ -194,7 +194,7 @@ typedef struct {
     int bucket;       /* the bucket whose elements are exchanged, TUTTI_CONTROL_BUCKET or TUTTI_NO_BUCKET */
     bool is_travel;   /* the exchange is of data of a split layer, at the graph's `node` */
     int node;
-    int64_t first, count; /* range of elements in the memories' copies */
+    int64_t first, count; /* range of elements in each copy that the memory has of its vector */
     tutti_operand in;     /* IN buffer k of the schedule is copy in.copy + k */
     tutti_operand out;    /* the same as `in` where the schedule is in place */
     int turn;             /* among exchanges in flight, lower turns progress first */

@@ -47,7 +47,7 @@ static void make_part(int place, int nmembers, tutti_part *out)
     tutti_part_finish(&b, out);
 }
 
-/* Returns the schedule of a meeting in place of an exchange. */
+/* Returns the schedule of a meeting, which stands for an exchange: its members wait for each other and move no data. */
 static int meeting_of(meetings *m, const tutti_plan_exchange *x)
 {
     const int at = m->nschedules + x->nmembers;
