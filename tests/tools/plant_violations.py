@@ -28,6 +28,8 @@ GOOD = {
     "src/collective/comm/comm.h": "",
     "docs/jobs.md": "",
     "tools/check_docs.py": "",
+    "tests/CMakeLists.txt": "",
+    "tests/data/idx.py": "test_f02_it_is_so\n",
     "src/data/sets/idx.c": '#include <stdio.h>\nint f(void)\n{\n    return 0; /* strcpy(a, b) */\n}\n',
 }
 # Just what GOOD uses, so that one permission more is one too many.
@@ -104,6 +106,7 @@ PLANTED = [
     ("check_docs.py", "bench/idx/NOTES.md", "[there](gone.md)\n", "link to gone.md: no such file"),
     ("check_docs.py", "docs/faults.md", FAULTS + "F02 b|`test_idx.c:test_f02_it_is_so`|\n", "no test test_f02_it_is_so"),
     ("check_docs.py", "docs/faults.md", FAULTS + "F02 b|`test_idx.c:test_f01_it_is_so`|\n", "is not a test of F02"),
+    ("check_docs.py", "docs/faults.md", FAULTS + "F02 b|`idx.py:test_f02_it_is_so`|\n", "does not run idx.py"),
     ("check_docs.py", "docs/faults.md", FAULTS.replace("F07", "F08"), "F07 is missing"),
 ]
 # A program for check_docs.py, and what it takes from it.
