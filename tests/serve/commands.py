@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """commands.py: runs commands of tutti for the tests beside it, each test in a server's folder of its own."""
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -41,10 +42,26 @@ def expect_end(got, code, words, what):
     return got[1]
 
 
+def end_all(home):
+    """Kills what a test has left of its server: jobs outlive it, so a test that fails would leave them for ever. The
+    keeper's name has the folder, and its command ends with it."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                if f"{home}/".encode() in f.read() and int(pid) != os.getpid():
+                    os.kill(int(pid), signal.SIGKILL)
+        except OSError:
+            continue  # it has ended
+
+
 def run_tests(names):
     """Runs the functions test_* of a dictionary in their order."""
     for name, test in list(names.items()):
         if name.startswith("test_") and (len(sys.argv) < 3 or sys.argv[2] in name):
             with tempfile.TemporaryDirectory(prefix="tutti_serve_") as home:
-                test(os.path.realpath(home))
+                home = os.path.realpath(home)
+                try:
+                    test(home)
+                finally:
+                    end_all(home)
             print(f"ok: {name[5:].replace('_', ' ')}", flush=True)
