@@ -16,7 +16,7 @@ enum { MOST_REPLY = 16 << 20 };
 static const double AGAIN_S = 0.1; /* between two tries to reach a server that is being started again */
 static const double SILENT_S = 1;
 
-/* What became of one try. */
+/* How far one try to send a request has come. */
 typedef struct {
     char *address; /* where it was sent; NULL: nowhere */
     bool was_sent; /* the server may have got the request */

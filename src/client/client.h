@@ -28,7 +28,8 @@ typedef struct {
 /* Returns the folder of the server: `given` (NULL: not given), else what the environment says. The caller frees it.
  * NULL: the environment has no home folder. */
 char *tutti_client_home(const char *given);
-/* What the user says of the server; NULL: the environment says it (TUTTI_HOME, TUTTI_SERVER, TUTTI_TOKEN_FILE). */
+/* The server that the user names. For a member that is NULL the environment is asked (TUTTI_HOME, TUTTI_SERVER,
+ * TUTTI_TOKEN_FILE). */
 typedef struct {
     const char *home;       /* the server's folder */
     const char *server;     /* its address, instead of `home` */

@@ -11,7 +11,7 @@
 #include "../base/text/strbuf.h"
 #include "tutti/failure.h"
 
-/* Which part of the answer the next byte belongs to. */
+/* The part of the answer that the next byte belongs to. */
 typedef enum {
     TUTTI_REPLY_STATUS,
     TUTTI_REPLY_HEADER,

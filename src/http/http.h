@@ -17,7 +17,7 @@
 
 typedef struct tutti_http tutti_http;
 
-/* What the bytes of a route are, for the counters. */
+/* The kinds into which the counters sort the bytes of routes. */
 typedef enum {
     TUTTI_HTTP_CONTROL,
     TUTTI_HTTP_METRICS,
@@ -37,9 +37,9 @@ typedef struct {
     void *connection; /* for tutti_http_query and tutti_http_header */
 } tutti_http_request;
 
-/* What is asked for behind the '?', or NULL. */
+/* Returns the value of a parameter behind the '?' of the path; NULL: the request has none of that name. */
 const char *tutti_http_query(const tutti_http_request *r, const char *name);
-/* A header of the request, or NULL. */
+/* Returns the value of a header; NULL: the request has none of that name. */
 const char *tutti_http_header(const tutti_http_request *r, const char *name);
 /* Reads a whole number behind the '?'. Absent: *out is unchanged. False: it is none, or not from lo to hi. */
 bool tutti_http_query_int(const tutti_http_request *r, const char *name, int64_t lo, int64_t hi, int64_t *out);

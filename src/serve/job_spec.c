@@ -84,7 +84,7 @@ static tutti_status check_name(const char *name, tutti_failure *err)
     return TUTTI_OK;
 }
 
-/* What the two kinds have of their own. */
+/* Reads the keys that only one of the two kinds of jobs has, and refuses those of the other kind. */
 static tutti_status read_kind(const cJSON *root, const char *kind, tutti_arena *arena, tutti_job_spec *out,
                               tutti_failure *err)
 {

@@ -7,7 +7,7 @@
 
 enum { TUTTI_NEWS = 512, TUTTI_NEWS_BYTES = 256 };
 
-/* What the server remembers of a job to save work. Losing it costs a look into files. */
+/* A note by which the server saves work for a job. If the server loses it, it looks into the job's files again. */
 typedef struct {
     int64_t job;
     double used; /* when it was last wanted (monotonic) */

@@ -19,7 +19,7 @@
  * by more than TUTTI_ONE_REQUEST_S, or they would be one request. */
 static const double RESTART_S = 2, RESIGNAL_S = 1.5;
 enum { MOST_STARTS = 3, LAST_WORDS = 160 };
-/* What a look reads of a run's file: 2 MiB take 0.03 to 0.15 s. */
+/* A tick reads at most this number of bytes of a run's file: 2 MiB take 0.03 to 0.15 s. */
 enum { BYTES_A_TICK = 2 << 20 };
 
 /* ---- moving ---- */

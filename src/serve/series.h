@@ -50,7 +50,7 @@ void tutti_series_write_tags(const tutti_series *s, tutti_json *j);
 void tutti_series_write_restarts(const tutti_series *s, tutti_json *j);
 void tutti_series_write_cost(const tutti_series *s, tutti_json *j);
 
-/* What a curve is asked for: points of `tag` with from <= step <= to in at most npoints buckets (1..10000). */
+/* The question for a curve: points of `tag` with from <= step <= to in at most npoints buckets (1..10000). */
 typedef struct {
     const char *tag;
     int64_t from, to; /* steps; to = INT64_MAX: up to the end */

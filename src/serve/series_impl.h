@@ -64,7 +64,7 @@ typedef struct {
     int lost; /* the rank that was lost; -1: none, the ranks became more */
 } tutti_series_restart;
 
-/* What was learned from lines. */
+/* All that a series keeps of the lines that it has read. */
 typedef struct {
     tutti_series_rows rows[TUTTI_SERIES_NKINDS];
     tutti_series_restart *restarts;

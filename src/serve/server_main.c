@@ -18,7 +18,7 @@
 #include "attempt/keeper.h"
 #include "job_server.h"
 
-/* How often jobs are looked at, streams are woken, and trouble is told again. */
+/* Seconds between two looks at jobs, between two wakes of streams, and until the same trouble is told again. */
 static const double TICK_S = 0.2, WAKE_S = 1, TROUBLE_S = 60;
 enum { PORT = 7117, MOST_PORT = 65535 };
 

@@ -62,7 +62,7 @@ tutti_status tutti_store_add(tutti_store *s, const tutti_stored_job *from, int64
 tutti_status tutti_store_get(tutti_store *s, int64_t id, tutti_arena *arena, tutti_stored_job *out, bool *found,
                              tutti_failure *err);
 
-/* Which jobs a list has: newest first. */
+/* The jobs that a list has; newest jobs come first. */
 typedef struct {
     int limit;
     int64_t after;     /* only jobs with smaller ids; 0 = from the newest */

@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 
-# What libraries the server may need. It has neither libtutti nor UCX, MPI or CUDA.
+# The libraries that the server may need. It has neither libtutti nor UCX, MPI or CUDA.
 LIBRARIES = re.compile(r"lib(microhttpd|sqlite3|cjson|yaml-0|xxhash|pthread|m|dl|rt|c|gcc_s)\.so|ld-linux")
 # Functions that move, reduce or compute tensors begin with one of these names, of modules that the server may not have.
 CARRIES = re.compile(r"^tutti_(tensor|reduce|kernel|device|wire|tcp|ucx|group|exchange|executor|comm|transfer|schedule|plan|"

@@ -22,7 +22,7 @@ tutti_status tutti_serve_read_id(const char *text, int64_t *out, tutti_failure *
 /* Asks the server for one job. *view borrows from *json, which the caller frees by tutti_server_answer_free. */
 tutti_status tutti_serve_get_job(tutti_client *c, int64_t id, tutti_server_answer **json, tutti_job_view *view,
                                  tutti_failure *err);
-/* What is asked of each job. */
+/* The request that a command sends for each job. */
 typedef struct {
     const char *method; /* "POST" or "DELETE" */
     const char *verb;   /* end of the path, "/stop"; "" for none */

@@ -16,7 +16,7 @@
 #include "../../base/hash.h"
 #include "group_impl.h"
 
-/* What each rank tells the others for the test whether its memory can be reached. */
+/* The notice by which a rank lets the others test whether they can reach its memory. */
 typedef struct {
     uint64_t number, at, mailbox; /* number: a number for others to read; at: its address; mailbox: address of the
                                    * answers, one for each rank */

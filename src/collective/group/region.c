@@ -50,7 +50,7 @@ struct tutti_region {
     } part[];
 };
 
-/* What each rank tells the others about its memory. */
+/* The notice by which a rank tells the others where its part of the region lies. */
 typedef struct {
     uint64_t bytes, memory; /* bytes of the memory; between threads also an address: of the memory and, once create has
                              * succeeded, of the thread_memory */

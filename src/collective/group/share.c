@@ -20,7 +20,7 @@ struct tutti_shared_bytes {
     size_t nbytes;
 };
 
-/* What each rank tells the others of its host; only a maker has made bytes. */
+/* The notice that a rank sends to the others of its host. Only the rank that made the shared bytes fills in nbytes. */
 typedef struct {
     uint64_t nbytes;
     uint32_t status;

@@ -44,7 +44,7 @@ void tutti_telling_tick(tutti_telling *t);   /* adds the time since the last cal
 
 void tutti_report_note(const tutti_telling *t, const char *text);
 
-/* What tutti_busy_look knows of earlier steps; all 0 at first. */
+/* The state that tutti_busy_look keeps from one step to the next; all 0 at first. */
 typedef struct {
     int64_t step, compute_ns; /* when it looked last; how long this rank had computed then */
     int rank, nlooks;         /* rank 0: a rank of the host that was the longest in the last nlooks comparisons */
