@@ -25,9 +25,6 @@ typedef struct {
     bool has_answered; /* true once a server has answered this client */
 } tutti_client;
 
-/* Returns the folder of the server: `given` (NULL: not given), else what the environment says. The caller frees it.
- * NULL: the environment has no home folder. */
-char *tutti_client_home(const char *given);
 /* The server that the user names. For a member that is NULL the environment is asked (TUTTI_HOME, TUTTI_SERVER,
  * TUTTI_TOKEN_FILE). */
 typedef struct {

@@ -7,6 +7,7 @@
 
 #include "../base/arena.h"
 #include "../base/file.h"
+#include "../base/host/user_folder.h"
 #include "client.h"
 
 enum { MOST_LINE = 4096 };
@@ -34,15 +35,6 @@ static const char *variable(const char *name)
     return value && *value ? value : NULL;
 }
 
-char *tutti_client_home(const char *given)
-{
-    const char *home = given ? given : variable("TUTTI_HOME"), *state = variable("XDG_STATE_HOME"),
-               *user = variable("HOME");
-    if (home) return copy(home);
-    if (state && *state == '/') return join(state, "tutti");
-    return user ? join(user, ".local/state/tutti") : NULL;
-}
-
 tutti_status tutti_client_open(const tutti_client_place *place, tutti_client *out, tutti_failure *err)
 {
     const char *home = place->home, *server = place->server,
@@ -55,7 +47,7 @@ tutti_status tutti_client_open(const tutti_client_place *place, tutti_client *ou
     if (server)
         out->server = copy(server);
     else
-        out->home = tutti_client_home(home);
+        out->home = home ? copy(home) : tutti_user_state_folder();
     if (!server && !out->home)
         return tutti_fail(err, TUTTI_ERR_USAGE, "--home DIR is wanted, because $HOME is not set");
     out->token_file = token ? copy(token) : join(out->home, "token");

@@ -15,7 +15,6 @@
 #include "../base/file.h"
 #include "../base/text/strbuf.h"
 #include "../http/guard.h"
-#include "home.h"
 
 enum { LEAST_TOKEN = 32 };
 
@@ -24,14 +23,6 @@ static char *join(const char *folder, const char *name)
     tutti_strbuf path = {0};
     tutti_strbuf_printf(&path, "%s/%s", folder, name);
     return tutti_strbuf_detach(&path);
-}
-
-char *tutti_serve_home_default(void)
-{
-    const char *named = getenv("TUTTI_HOME"), *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    if (named && *named) return strdup(named);
-    if (state && *state) return join(state, "tutti");
-    return home && *home ? join(home, ".local/state/tutti") : NULL;
 }
 
 char *tutti_serve_home_file(const tutti_serve_home *home, const char *name)

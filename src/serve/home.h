@@ -19,9 +19,6 @@ typedef struct {
     int lock;   /* the descriptor that holds the lock */
 } tutti_serve_home;
 
-/* Returns the folder that is meant when nobody names one: $TUTTI_HOME, $XDG_STATE_HOME/tutti, ~/.local/state/tutti.
- * NULL: none of these variables is set. The caller frees it. */
-char *tutti_serve_home_default(void);
 /* True if files of this type are kept by another machine, where SQLite's locks do not hold. magic: f_type of statfs;
  * kind: the type in /proc/self/mountinfo, which tells kinds of FUSE apart ("fuse.sshfs"). */
 bool tutti_serve_home_is_remote(long magic, const char *kind);

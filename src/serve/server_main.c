@@ -15,6 +15,7 @@
 #include "../base/clock.h"
 #include "../base/file.h"
 #include "../base/host/cores.h"
+#include "../base/host/user_folder.h"
 #include "attempt/keeper.h"
 #include "job_server.h"
 
@@ -174,7 +175,7 @@ static tutti_status open_http(tutti_job_server *s, const flags *f, tutti_failure
 
 static tutti_status open_server(tutti_job_server *s, const flags *f, tutti_failure *err)
 {
-    char *home = f->home ? strdup(f->home) : tutti_serve_home_default();
+    char *home = f->home ? strdup(f->home) : tutti_user_state_folder();
     if (!home) return tutti_fail(err, TUTTI_ERR_USAGE, "no folder is known: --home DIR, or $HOME, is wanted");
     tutti_status st = tutti_serve_home_open(home, &s->home, err);
     free(home);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../base/file.h"
+#include "../base/host/user_folder.h"
 #include "../base/text/strbuf.h"
 #include "topology_impl.h"
 
@@ -18,13 +19,13 @@ enum { MAX_BYTES = 65536 };
 char *tutti_topology_tuned_path(void)
 {
     tutti_strbuf path = {0};
-    const char *file = getenv("TUTTI_TOPOLOGY"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const char *file = getenv("TUTTI_TOPOLOGY");
+    char *cache = tutti_user_folder(NULL, "XDG_CACHE_HOME", ".cache");
     if (file && *file)
         tutti_strbuf_puts(&path, file);
-    else if (cache && *cache)
-        tutti_strbuf_printf(&path, "%s/tutti/host.topology", cache);
     else
-        tutti_strbuf_printf(&path, "%s/.cache/tutti/host.topology", home && *home ? home : ".");
+        tutti_strbuf_printf(&path, "%s/host.topology", cache ? cache : "./.cache/tutti");
+    free(cache);
     return tutti_strbuf_detach(&path);
 }
 

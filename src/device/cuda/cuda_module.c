@@ -14,6 +14,7 @@
 
 #include "../../base/file.h"
 #include "../../base/hash.h"
+#include "../../base/host/user_folder.h"
 #include "../../base/text/strbuf.h"
 #include "cuda_impl.h"
 
@@ -87,27 +88,14 @@ static tutti_status compile(building *b, tutti_failure *err)
 
 /* ---- the cache folder ---- */
 
-/* Writes the name of the cache folder, cut off if it is too long. Returns false if the environment names no folder. */
-static bool find_folder(char out[PATH_BYTES])
-{
-    const char *own = getenv("TUTTI_CACHE"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (own && *own)
-        snprintf(out, PATH_BYTES, "%s", own);
-    else if (cache && *cache)
-        snprintf(out, PATH_BYTES, "%s/tutti", cache);
-    else if (home && *home)
-        snprintf(out, PATH_BYTES, "%s/.cache/tutti", home);
-    else
-        return false;
-    return true;
-}
-
 /* Sets folder and file. Leaves both empty if the environment names no folder, or if the name is too long. */
 static void find_place(building *b)
 {
-    char folder[PATH_BYTES], key[64], hash[17];
-    if (!find_folder(folder) || strlen(folder) >= FOLDER_BYTES) return;
-    snprintf(b->folder, FOLDER_BYTES, "%.*s", FOLDER_BYTES - 1, folder);
+    char key[64], hash[17], *folder = tutti_user_folder("TUTTI_CACHE", "XDG_CACHE_HOME", ".cache");
+    const bool fits = folder && strlen(folder) < FOLDER_BYTES;
+    if (fits) snprintf(b->folder, FOLDER_BYTES, "%s", folder);
+    free(folder);
+    if (!fits) return;
     snprintf(key, sizeof key, "%d.%d " LANGUAGE " " FUNCTIONS, b->c->card.major, b->c->card.minor);
     tutti_hash_text(tutti_hash(b->text.text, b->text.length) ^ tutti_hash(key, strlen(key)), hash);
     snprintf(b->file, PATH_BYTES, "%s/%s-%s.bin", b->folder, b->name, hash);
