@@ -17,6 +17,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "text/strbuf.h"
+
 /* bytes that are written and synced at a time; a slow disk needs half a second for them */
 enum { PIECE_BYTES = 16 << 20 };
 
@@ -395,6 +397,13 @@ char *tutti_file_folder(const char *path)
     const char *slash = strrchr(path, '/');
     if (!slash) return strdup(".");
     return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+}
+
+char *tutti_file_in(const char *folder, const char *name)
+{
+    tutti_strbuf path = {0};
+    tutti_strbuf_printf(&path, "%s/%s", folder, name);
+    return tutti_strbuf_detach(&path);
 }
 
 char *tutti_file_resolve(const char *path)

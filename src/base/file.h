@@ -68,6 +68,8 @@ tutti_status tutti_file_sync_dir(const char *path, tutti_failure *err);
 tutti_status tutti_file_remove_tree(const char *path, tutti_failure *err);
 /* Returns the folder part of a path, "a/b/../job.yaml" -> "a/b/..", or "." if there is none. The caller frees it. */
 char *tutti_file_folder(const char *path);
+/* Returns FOLDER/NAME. The caller frees it. */
+char *tutti_file_in(const char *folder, const char *name);
 /* Returns the absolute path. Links are followed in the part of the path that exists, and the rest is appended. The
  * caller frees the result. NULL: no part of the path exists, or there is no memory. */
 char *tutti_file_resolve(const char *path);

@@ -14,13 +14,6 @@ enum { MOST_LINE = 4096 };
 
 static const double DEADLINE_S = 10, PATIENCE_S = 5;
 
-static char *join(const char *folder, const char *name)
-{
-    tutti_strbuf path = {0};
-    tutti_strbuf_printf(&path, "%s/%s", folder, name);
-    return tutti_strbuf_detach(&path);
-}
-
 static char *copy(const char *text)
 {
     tutti_strbuf out = {0};
@@ -50,7 +43,7 @@ tutti_status tutti_client_open(const tutti_client_place *place, tutti_client *ou
         out->home = home ? copy(home) : tutti_user_state_folder();
     if (!server && !out->home)
         return tutti_fail(err, TUTTI_ERR_USAGE, "--home DIR is wanted, because $HOME is not set");
-    out->token_file = token ? copy(token) : join(out->home, "token");
+    out->token_file = token ? copy(token) : tutti_file_in(out->home, "token");
     return TUTTI_OK;
 }
 
@@ -81,7 +74,7 @@ static tutti_status find_address(const tutti_client *c, char **address, tutti_fa
         *address = copy(c->server);
         return TUTTI_OK;
     }
-    char *path = join(c->home, "address");
+    char *path = tutti_file_in(c->home, "address");
     tutti_status st = TUTTI_OK;
     if (access(path, F_OK) && errno == ENOENT)
         st = tutti_fail(err, TUTTI_ERR_PEER,

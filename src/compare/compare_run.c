@@ -37,16 +37,9 @@ typedef struct {
 
 /* ---- earlier runs ---- */
 
-static char *path_in(const tutti_compare_run *r, const char *name)
-{
-    tutti_strbuf path = {0};
-    tutti_strbuf_printf(&path, "%s/%s", r->dir, name);
-    return tutti_strbuf_detach(&path);
-}
-
 static bool is_same_job(const tutti_compare_run *r)
 {
-    char *path = path_in(r, "job.yaml"), *text = NULL;
+    char *path = tutti_file_in(r->dir, "job.yaml"), *text = NULL;
     size_t nbytes;
     const bool same =
         !tutti_file_read(path, MAX_JOB_BYTES, TUTTI_ERR_DATA, &text, &nbytes, NULL) && tutti_job_was(r->job, text);
@@ -59,7 +52,7 @@ static bool is_same_job(const tutti_compare_run *r)
  * none. The caller frees it. */
 static char *read_handicaps(const tutti_compare_run *r)
 {
-    char *path = path_in(r, HANDICAPS), *text = NULL;
+    char *path = tutti_file_in(r->dir, HANDICAPS), *text = NULL;
     size_t nbytes;
     if (tutti_file_read(path, MAX_JOB_BYTES, TUTTI_ERR_DATA, &text, &nbytes, NULL)) text = strdup("");
     free(path);
@@ -77,7 +70,7 @@ static char *handicaps_of(const tutti_compare *c)
 static tutti_status check_run(const tutti_compare_run *r, const char *wanted, tutti_failure *err)
 {
     struct stat info;
-    char *path = path_in(r, "metrics.jsonl"), *kept = read_handicaps(r);
+    char *path = tutti_file_in(r->dir, "metrics.jsonl"), *kept = read_handicaps(r);
     tutti_status st = TUTTI_OK;
     if (!stat(path, &info) && strcmp(kept, wanted) != 0)
         st = tutti_fail(err, TUTTI_ERR_USAGE, "%s holds a run with %s, not with %s: give another --out", r->dir,
@@ -98,7 +91,7 @@ tutti_status tutti_compare_check_handicaps(const tutti_compare *c, tutti_failure
 
 static tutti_status write_handicaps(const tutti_compare *c, const tutti_compare_run *r, tutti_failure *err)
 {
-    char *path = path_in(r, HANDICAPS), *words = handicaps_of(c);
+    char *path = tutti_file_in(r->dir, HANDICAPS), *words = handicaps_of(c);
     tutti_status st = TUTTI_OK;
     if (*words)
         st = tutti_file_write_atomic(path, words, strlen(words), err);
@@ -112,7 +105,7 @@ static tutti_status write_handicaps(const tutti_compare *c, const tutti_compare_
 /* Reads the results of an earlier run. Returns false if the run is not finished or cannot be read. */
 static bool is_done(tutti_compare_run *r)
 {
-    char *path = path_in(r, "metrics.jsonl");
+    char *path = tutti_file_in(r->dir, "metrics.jsonl");
     tutti_run_lines_release(&r->lines);
     const bool done =
         is_same_job(r) && !tutti_run_lines_read(path, &r->lines, NULL) && (r->lines.has_ended || r->lines.ended_so);
@@ -143,7 +136,7 @@ static tutti_status start(player *p, const tutti_compare_run *r, tutti_failure *
 {
     const char *keys[TUTTI_COMPARE_MAX_SETS], *argv[2 * TUTTI_COMPARE_MAX_SETS + TUTTI_COMPARE_MAX_HANDICAPS + 8] = {
                                                   "tutti", "train", p->c->path, "--quiet", "--out", r->dir};
-    char seed[24], *path = path_in(r, "train.log");
+    char seed[24], *path = tutti_file_in(r->dir, "train.log");
     int log, n = 6;
     snprintf(seed, sizeof seed, "%lld", (long long)r->seed);
     const int nkeys = tutti_compare_keys(p->c, r->method, seed, keys);
@@ -195,7 +188,7 @@ static void wait_for_child(player *p)
 /* Returns the last line of the log; "" if there is none. The caller frees it. */
 static char *last_words(const tutti_compare_run *r)
 {
-    char *path = path_in(r, "train.log"), *text = NULL;
+    char *path = tutti_file_in(r->dir, "train.log"), *text = NULL;
     size_t nbytes = 0;
     if (tutti_file_read(path, MAX_LOG_BYTES, TUTTI_ERR_DATA, &text, &nbytes, NULL)) text = strdup("");
     free(path);

@@ -18,16 +18,9 @@
 
 enum { LEAST_TOKEN = 32 };
 
-static char *join(const char *folder, const char *name)
-{
-    tutti_strbuf path = {0};
-    tutti_strbuf_printf(&path, "%s/%s", folder, name);
-    return tutti_strbuf_detach(&path);
-}
-
 char *tutti_serve_home_file(const tutti_serve_home *home, const char *name)
 {
-    return join(home->path, name);
+    return tutti_file_in(home->path, name);
 }
 
 /* ---- file systems ---- */

@@ -99,10 +99,9 @@ static tutti_status fail_attempt(tutti_jobs *j, const tutti_stored_job *job, con
 
 static tutti_status write_text(const char *folder, const char *name, const char *text, tutti_failure *err)
 {
-    tutti_strbuf path = {0};
-    tutti_strbuf_printf(&path, "%s/%s", folder, name);
-    const tutti_status st = tutti_file_write_atomic(path.text, text, strlen(text), err);
-    tutti_strbuf_release(&path);
+    char *path = tutti_file_in(folder, name);
+    const tutti_status st = tutti_file_write_atomic(path, text, strlen(text), err);
+    free(path);
     return st;
 }
 

@@ -65,7 +65,7 @@ static void an_attempt_begins_once(void **state)
     assert_true(fabs(view.at - tutti_clock_wall_s()) < 60);
     close(lease);
     assert_int_equal(look(f).state, TUTTI_LEASE_LOST);
-    char *path = tutti_lease_file(f->folder, "."); /* nothing of the refused ones is left */
+    char *path = tutti_file_in(f->folder, "."); /* nothing of the refused ones is left */
     assert_int_equal(rmdir(path), -1);
     free(path);
 }
@@ -102,7 +102,7 @@ static void an_attempt_that_is_given_up_never_begins(void **state)
 
 static void write_text(const char *folder, const char *name, const char *text)
 {
-    char *path = tutti_lease_file(folder, name);
+    char *path = tutti_file_in(folder, name);
     assert_int_equal(tutti_file_write_atomic(path, text, strlen(text), NULL), TUTTI_OK);
     free(path);
 }
@@ -134,7 +134,7 @@ static tutti_process start_keeper(const fixture *f, const char *way, const char 
 
 static void await_log(const fixture *f, const char *text)
 {
-    char *path = tutti_lease_file(f->attempt, "log"), *bytes;
+    char *path = tutti_file_in(f->attempt, "log"), *bytes;
     size_t n;
     for (int i = 0; i < 1000; i++) {
         if (tutti_file_read(path, 1000, TUTTI_ERR_FAILED, &bytes, &n, NULL) == TUTTI_OK) {
@@ -190,7 +190,7 @@ static void what_a_command_leaves_behind_ends_with_it(void **state)
     const fixture *f = *state;
     tutti_process p = start_keeper(f, "--blunt", "sleep 300 & echo $!; exit 0");
     assert_true(tutti_process_wait(&p, 30));
-    char *path = tutti_lease_file(f->attempt, "log"), *bytes;
+    char *path = tutti_file_in(f->attempt, "log"), *bytes;
     size_t n;
     assert_int_equal(tutti_file_read(path, 100, TUTTI_ERR_FAILED, &bytes, &n, NULL), TUTTI_OK);
     const pid_t left = (pid_t)strtol(bytes, NULL, 10);

@@ -70,12 +70,12 @@ static tutti_status take_handicaps(const tutti_flags *f, tutti_compare *c, tutti
 static tutti_status write_file(const tutti_compare *c, const char *name,
                                void (*make)(const tutti_compare *c, tutti_strbuf *out), tutti_failure *err)
 {
-    tutti_strbuf path = {0}, text = {0};
-    tutti_strbuf_printf(&path, "%s/%s", c->dir, name);
+    char *path = tutti_file_in(c->dir, name);
+    tutti_strbuf text = {0};
     make(c, &text);
-    const tutti_status st = tutti_file_write_atomic(path.text, text.text, text.length, err);
-    if (!st) printf("%s\n", path.text);
-    tutti_strbuf_release(&path);
+    const tutti_status st = tutti_file_write_atomic(path, text.text, text.length, err);
+    if (!st) printf("%s\n", path);
+    free(path);
     tutti_strbuf_release(&text);
     return st;
 }

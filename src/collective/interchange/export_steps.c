@@ -107,10 +107,9 @@ void tutti_export_part_release(tutti_export_part *p)
 
 tutti_status tutti_export_write(const char *folder, const char *name, const tutti_strbuf *text, tutti_failure *err)
 {
-    tutti_strbuf path = {0};
-    tutti_strbuf_printf(&path, "%s/%s", folder, name);
+    char *path = tutti_file_in(folder, name);
     tutti_status st = tutti_file_make_dir(folder, err);
-    if (st == TUTTI_OK) st = tutti_file_write_atomic(path.text, text->text, text->length, err);
-    tutti_strbuf_release(&path);
+    if (st == TUTTI_OK) st = tutti_file_write_atomic(path, text->text, text->length, err);
+    free(path);
     return st;
 }

@@ -230,19 +230,12 @@ static tutti_status read_classes(const char *path, tutti_names *out, tutti_left_
 
 /* ---- the folder of a set ---- */
 
-static char *path_join(const char *a, const char *b)
-{
-    tutti_strbuf path = {0};
-    tutti_strbuf_printf(&path, "%s/%s", a, b);
-    return tutti_strbuf_detach(&path);
-}
-
 /* Returns PATH/train, or, for a test set, PATH/test or PATH/val; the caller frees it. */
 static tutti_status top_find(const char *path, bool train, char **out, tutti_failure *err)
 {
     static const char *const names[] = {"train", "test", "val"};
     for (int i = train ? 0 : 1; i < (train ? 1 : 3); i++) {
-        char *top = path_join(path, names[i]);
+        char *top = tutti_file_in(path, names[i]);
         if (tutti_file_is_folder(top)) {
             *out = top;
             return TUTTI_OK;
@@ -287,7 +280,7 @@ static void left_out_add(tutti_left_out *sum, const tutti_left_out *l)
 static tutti_status class_add(tutti_image_folder *f, int32_t label, tutti_failure *err)
 {
     tutti_names pictures = {0};
-    char *path = path_join(f->top, f->classes[label]);
+    char *path = tutti_file_in(f->top, f->classes[label]);
     tutti_left_out left = {0};
     tutti_strbuf words = {0};
     tutti_status st = tutti_image_folder_walk(path, true, &pictures, &left, err);

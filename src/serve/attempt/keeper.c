@@ -71,7 +71,7 @@ static tutti_status start_command(keeper *k, const char *log, tutti_failure *err
 /* Runs the command to its end; returns its code. */
 static int keep(keeper *k)
 {
-    char *log = tutti_lease_file(k->options->folder, "log");
+    char *log = tutti_file_in(k->options->folder, "log");
     tutti_failure failure = {0};
     int code = NOT_STARTED;
     if (start_command(k, log, &failure)) {

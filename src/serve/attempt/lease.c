@@ -22,16 +22,9 @@
 
 enum { MOST_BYTES = 4096 };
 
-char *tutti_lease_file(const char *folder, const char *name)
-{
-    tutti_strbuf path = {0};
-    tutti_strbuf_printf(&path, "%s/%s", folder, name);
-    return tutti_strbuf_detach(&path);
-}
-
 static tutti_status write_file(const char *folder, const char *name, const tutti_strbuf *text, tutti_failure *err)
 {
-    char *path = tutti_lease_file(folder, name);
+    char *path = tutti_file_in(folder, name);
     tutti_status st = tutti_file_write_atomic(path, text->text, text->length, err);
     free(path);
     return st;
@@ -40,7 +33,7 @@ static tutti_status write_file(const char *folder, const char *name, const tutti
 /* Reads a number of a small JSON file. False: there is no such file, or no such number. */
 static bool read_number(const char *folder, const char *name, const char *key, double *out)
 {
-    char *path = tutti_lease_file(folder, name), *bytes;
+    char *path = tutti_file_in(folder, name), *bytes;
     size_t n;
     const tutti_status st = tutti_file_read(path, MOST_BYTES, TUTTI_ERR_FAILED, &bytes, &n, NULL);
     free(path);
@@ -82,7 +75,7 @@ static tutti_status make_beside(const char *folder, char **made, tutti_failure *
 /* Makes the files of a lease in the folder `made` and locks it. */
 static tutti_status fill(const char *made, int *lease, tutti_failure *err)
 {
-    char *path = tutti_lease_file(made, "lease"), *log = tutti_lease_file(made, "log");
+    char *path = tutti_file_in(made, "lease"), *log = tutti_file_in(made, "log");
     tutti_strbuf text = {0};
     tutti_json j = {.out = &text};
     tutti_json_open(&j, NULL, '{');
@@ -146,7 +139,7 @@ static bool is_locked(int fd)
 
 static tutti_status open_lease(const char *folder, int *fd, tutti_failure *err)
 {
-    char *path = tutti_lease_file(folder, "lease");
+    char *path = tutti_file_in(folder, "lease");
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     tutti_status st =
         *fd >= 0 || errno == ENOENT ? TUTTI_OK : tutti_fail(err, TUTTI_ERR_FAILED, "%s: %s", path, strerror(errno));

@@ -42,7 +42,5 @@ tutti_status tutti_lease_signal(const char *folder, int signal_number, bool *sen
 /* Writes that a request to stop was passed on, and how the attempt has ended; for the keeper. */
 tutti_status tutti_lease_note_asked(const char *folder, int nasked, tutti_failure *err);
 tutti_status tutti_lease_note_end(const char *folder, int code, tutti_failure *err);
-/* Returns "FOLDER/NAME"; the caller frees it. */
-char *tutti_lease_file(const char *folder, const char *name);
 
 #endif
