@@ -42,18 +42,12 @@ static tutti_status try_once(const tutti_client *c, const tutti_request *q, tutt
     return st;
 }
 
-static const char *text_of(const cJSON *object, const char *key)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsString(item) ? item->valuestring : NULL;
-}
-
 /* Makes a failure of an answer that refuses the request. */
 static tutti_status refusal(const tutti_client *c, const tutti_reply *r, tutti_failure *err)
 {
     cJSON *root = tutti_json_parse(r->body.text ? r->body.text : "", r->body.length);
     const cJSON *error = cJSON_GetObjectItemCaseSensitive(root, "error");
-    const char *message = text_of(error, "message"), *hint = text_of(error, "hint");
+    const char *message = tutti_json_text_of(error, "message"), *hint = tutti_json_text_of(error, "hint");
     char token[300] = "";
     if (r->status == 401) snprintf(token, sizeof token, " (the token is from %.250s)", c->token_file);
     if (message)

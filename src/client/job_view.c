@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../base/arena.h"
+#include "../base/text/json.h"
 
 void tutti_server_answer_free(tutti_server_answer *answer)
 {
@@ -24,22 +25,10 @@ void tutti_server_answer_print(const tutti_server_answer *answer, tutti_strbuf *
 
 /* ---- reading ---- */
 
-double tutti_view_number(const struct cJSON *object, const char *key, double otherwise)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsNumber(item) ? item->valuedouble : otherwise;
-}
-
 static int64_t whole_of(const cJSON *object, const char *key, int64_t otherwise)
 {
-    const double value = tutti_view_number(object, key, NAN);
+    const double value = tutti_json_number_of(object, key, NAN);
     return value > -9e15 && value < 9e15 ? (int64_t)value : otherwise;
-}
-
-const char *tutti_view_text(const struct cJSON *object, const char *key)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsString(item) ? item->valuestring : NULL;
 }
 
 bool tutti_job_view_read(const struct cJSON *json, tutti_job_view *out)
@@ -52,23 +41,23 @@ bool tutti_job_view_read(const struct cJSON *json, tutti_job_view *out)
         .threads = whole_of(json, "threads", -1),
         .priority = whole_of(json, "priority", 0),
         .attempt = whole_of(json, "attempt", 0),
-        .name = tutti_view_text(json, "name"),
-        .kind = tutti_view_text(json, "kind"),
-        .state = tutti_view_text(json, "state"),
-        .cause = tutti_view_text(json, "cause"),
-        .weights = tutti_view_text(json, "weights"),
-        .folder = tutti_view_text(json, "folder"),
-        .liveness = tutti_view_text(json, "liveness"),
+        .name = tutti_json_text_of(json, "name"),
+        .kind = tutti_json_text_of(json, "kind"),
+        .state = tutti_json_text_of(json, "state"),
+        .cause = tutti_json_text_of(json, "cause"),
+        .weights = tutti_json_text_of(json, "weights"),
+        .folder = tutti_json_text_of(json, "folder"),
+        .liveness = tutti_json_text_of(json, "liveness"),
         .step = whole_of(json, "step", -1),
         .steps = whole_of(json, "steps", -1),
         .code = whole_of(json, "code", -1),
-        .created = tutti_view_number(json, "created", NAN),
-        .started = tutti_view_number(json, "started", NAN),
-        .ended = tutti_view_number(json, "ended", NAN),
-        .epoch = tutti_view_number(json, "epoch", NAN),
-        .loss = tutti_view_number(json, "loss", NAN),
-        .accuracy = tutti_view_number(json, "accuracy", NAN),
-        .ips = tutti_view_number(json, "ips", NAN),
+        .created = tutti_json_number_of(json, "created", NAN),
+        .started = tutti_json_number_of(json, "started", NAN),
+        .ended = tutti_json_number_of(json, "ended", NAN),
+        .epoch = tutti_json_number_of(json, "epoch", NAN),
+        .loss = tutti_json_number_of(json, "loss", NAN),
+        .accuracy = tutti_json_number_of(json, "accuracy", NAN),
+        .ips = tutti_json_number_of(json, "ips", NAN),
     };
     return out->id >= 0 && out->state;
 }
@@ -188,7 +177,7 @@ static void add_row(char *const *cells, const int *width, tutti_strbuf *out)
 void tutti_job_view_table(const struct cJSON *answer, tutti_strbuf *out)
 {
     const cJSON *jobs = cJSON_GetObjectItemCaseSensitive(answer, "jobs"), *json;
-    const double as_of = tutti_view_number(answer, "as_of", NAN);
+    const double as_of = tutti_json_number_of(answer, "as_of", NAN);
     row *rows = tutti_alloc(sizeof *rows * (size_t)(cJSON_GetArraySize(jobs) + 1));
     int width[NCOLUMNS], n = 0;
     tutti_job_view v;

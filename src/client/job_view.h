@@ -38,12 +38,6 @@ void tutti_job_view_table(const tutti_server_answer *answer, tutti_strbuf *out);
 /* Appends all that the server says about one job, in lines. */
 void tutti_job_view_all(const tutti_server_answer *json, tutti_strbuf *out);
 
-/* ---- reading JSON ---- */
-
-/* Returns the member's number; otherwise: it is missing or no number. */
-double tutti_view_number(const tutti_server_answer *object, const char *key, double otherwise);
-/* Returns the member's text, or NULL. */
-const char *tutti_view_text(const tutti_server_answer *object, const char *key);
 /* Appends a text without the characters that would change a terminal. */
 void tutti_view_add(tutti_strbuf *out, const char *text);
 

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "../base/clock.h"
+#include "../base/text/json.h"
 #include "job_view.h"
 
 /* Appends a local time, "2026-11-29 01:20:33"; "-" for none. */
@@ -47,14 +48,14 @@ static void add_attempts(const cJSON *list, tutti_strbuf *out)
     const cJSON *a;
     cJSON_ArrayForEach(a, list)
     {
-        const double code = tutti_view_number(a, "code", NAN);
-        const char *cause = tutti_view_text(a, "cause");
-        tutti_strbuf_printf(out, "attempt %.0f", tutti_view_number(a, "number", 0));
-        add_word(out, " by ", tutti_view_text(a, "engine"));
+        const double code = tutti_json_number_of(a, "code", NAN);
+        const char *cause = tutti_json_text_of(a, "cause");
+        tutti_strbuf_printf(out, "attempt %.0f", tutti_json_number_of(a, "number", 0));
+        add_word(out, " by ", tutti_json_text_of(a, "engine"));
         tutti_strbuf_puts(out, ": started ");
-        add_time(out, tutti_view_number(a, "started", NAN));
+        add_time(out, tutti_json_number_of(a, "started", NAN));
         tutti_strbuf_puts(out, ", ended ");
-        add_time(out, tutti_view_number(a, "ended", NAN));
+        add_time(out, tutti_json_number_of(a, "ended", NAN));
         if (!isnan(code)) tutti_strbuf_printf(out, ", exit code %.0f", code);
         if (cause) add_word(out, ", ", cause);
         tutti_strbuf_puts(out, "\n");
@@ -66,16 +67,16 @@ static void add_events(const cJSON *json, tutti_strbuf *out)
     const cJSON *item;
     cJSON_ArrayForEach(item, list_of(json, "restarts"))
     {
-        tutti_strbuf_printf(out, "restart: went on after step %.0f", tutti_view_number(item, "step", NAN));
-        const double seconds = tutti_view_number(item, "seconds", NAN);
+        tutti_strbuf_printf(out, "restart: went on after step %.0f", tutti_json_number_of(item, "step", NAN));
+        const double seconds = tutti_json_number_of(item, "seconds", NAN);
         if (!isnan(seconds)) tutti_strbuf_printf(out, ", %s after the loss", tutti_time_words(seconds).text);
         tutti_strbuf_puts(out, "\n");
     }
     cJSON_ArrayForEach(item, list_of(json, "checkpoints"))
     {
-        tutti_strbuf_printf(out, "checkpoint: step %.0f, %.0f bytes, ", tutti_view_number(item, "step", NAN),
-                            tutti_view_number(item, "bytes", NAN));
-        add_time(out, tutti_view_number(item, "at", NAN));
+        tutti_strbuf_printf(out, "checkpoint: step %.0f, %.0f bytes, ", tutti_json_number_of(item, "step", NAN),
+                            tutti_json_number_of(item, "bytes", NAN));
+        add_time(out, tutti_json_number_of(item, "at", NAN));
         tutti_strbuf_puts(out, "\n");
     }
 }

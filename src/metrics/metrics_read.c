@@ -69,30 +69,24 @@ void tutti_run_lines_release(tutti_run_lines *r)
     *r = (tutti_run_lines){0};
 }
 
-static double number(const cJSON *line, const char *key, double otherwise)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(line, key);
-    return cJSON_IsNumber(item) ? item->valuedouble : otherwise;
-}
-
 static const char *words(const cJSON *line, const char *key)
 {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(line, key);
-    return cJSON_IsString(item) ? item->valuestring : "";
+    const char *text = tutti_json_text_of(line, key);
+    return text ? text : "";
 }
 
 static void take_seconds(reader *c, const cJSON *line, int64_t step)
 {
     c->r->seconds =
         /* falls back to `seconds`, which files of earlier versions have */
-        c->before + number(line, "train_seconds", number(line, "seconds", 0));
+        c->before + tutti_json_number_of(line, "train_seconds", tutti_json_number_of(line, "seconds", 0));
     c->told_step = step;
 }
 
 /* Returns the bytes that were sent in the whole run up to this line; NAN: the line does not say. */
 static double take_bytes(reader *c, const cJSON *line, int64_t step)
 {
-    const double told = number(line, "exchanged_bytes", (double)NAN);
+    const double told = tutti_json_number_of(line, "exchanged_bytes", (double)NAN);
     const int64_t steps = step - c->first_step;
     if (isnan(told)) return told;
     if (steps > 0) c->bytes_before += told / (double)steps * (double)c->untold_steps, c->untold_steps = 0;
@@ -104,12 +98,13 @@ static double take_bytes(reader *c, const cJSON *line, int64_t step)
 static void take_step(reader *c, const cJSON *line, int64_t step)
 {
     tutti_run_lines *r = c->r;
-    add_point(&r->loss, (double)step, number(line, "loss", (double)NAN)); /* null means that the loss was not finite */
-    add_point(&r->speed, (double)step, number(line, "ips", 0));
-    const double ms = number(line, "step_ms", 0);
+    add_point(&r->loss, (double)step,
+              tutti_json_number_of(line, "loss", (double)NAN)); /* null means that the loss was not finite */
+    add_point(&r->speed, (double)step, tutti_json_number_of(line, "ips", 0));
+    const double ms = tutti_json_number_of(line, "step_ms", 0);
     add_point(&r->times, (double)step, ms);
     r->step_ms += ms;
-    r->comm_ms += number(line, "comm_ms", 0);
+    r->comm_ms += tutti_json_number_of(line, "comm_ms", 0);
     c->step_s = 1e-3 * ms;
     r->seconds += c->step_s * (double)(step - c->told_step);
     c->told_step = step;
@@ -120,33 +115,34 @@ static void take_test(reader *c, const cJSON *line, int64_t step)
     tutti_run_lines *r = c->r;
     take_seconds(c, line, step);
     r->tests = tutti_grow(r->tests, r->ntests, &r->test_capacity, sizeof *r->tests);
-    r->tests[r->ntests++] = (tutti_run_test){step, r->seconds, number(line, "accuracy", 0),
-                                             number(line, "loss", (double)NAN), take_bytes(c, line, step)};
+    r->tests[r->ntests++] =
+        (tutti_run_test){step, r->seconds, tutti_json_number_of(line, "accuracy", 0),
+                         tutti_json_number_of(line, "loss", (double)NAN), take_bytes(c, line, step)};
 }
 
 static void take_place(tutti_run_way *w, const cJSON *line, int64_t step)
 {
-    add_point(&w->x, (double)step, number(line, "x", (double)NAN));
-    add_point(&w->y, (double)step, number(line, "y", (double)NAN));
+    add_point(&w->x, (double)step, tutti_json_number_of(line, "x", (double)NAN));
+    add_point(&w->y, (double)step, tutti_json_number_of(line, "y", (double)NAN));
 }
 
 /* Adds a worker's line. The lines of a step come in the order of the ranks, from 0. */
 static void take_worker(tutti_run_lines *r, const cJSON *line, int64_t step)
 {
-    const int rank = (int)number(line, "rank", -1);
+    const int rank = (int)tutti_json_number_of(line, "rank", -1);
     if (rank < 0 || rank > r->nworkers) return;
     if (rank == r->nworkers) {
         r->workers = tutti_grow(r->workers, r->nworkers, &r->worker_capacity, sizeof *r->workers);
         r->workers[r->nworkers++] = (tutti_run_way){0};
     }
     take_place(&r->workers[rank], line, step);
-    add_point(&r->workers[rank].distance, (double)step, number(line, "distance", (double)NAN));
+    add_point(&r->workers[rank].distance, (double)step, tutti_json_number_of(line, "distance", (double)NAN));
 }
 
 static void take_sparsity(tutti_run_lines *r, const cJSON *line)
 {
     const char *name = words(line, "relu");
-    const double sparsity = number(line, "sparsity", 0);
+    const double sparsity = tutti_json_number_of(line, "sparsity", 0);
     int i = 0;
     while (i < r->nrelus && strcmp(r->relus[i].name, name) != 0) i++;
     if (i == r->nrelus) {
@@ -154,7 +150,7 @@ static void take_sparsity(tutti_run_lines *r, const cJSON *line)
         r->relus[r->nrelus++] = (tutti_run_relu){.name = strdup(name), .first = sparsity};
     }
     r->relus[i].last = sparsity;
-    r->relus[i].elements = number(line, "elements", 0);
+    r->relus[i].elements = tutti_json_number_of(line, "elements", 0);
 }
 
 static void take_resume(reader *c, int64_t step)
@@ -183,7 +179,7 @@ static void take_line(reader *c, const cJSON *line)
     tutti_run_lines *r = c->r;
     const char *ev = words(line, "ev");
     if (!*ev) return;
-    const int64_t step = (int64_t)number(line, "step", (double)r->last_step);
+    const int64_t step = (int64_t)tutti_json_number_of(line, "step", (double)r->last_step);
     if (strcmp(ev, "restart") != 0) r->last_step = step; /* a later restart may have gone back behind this one */
     if (!strcmp(ev, "step")) {
         take_step(c, line, step);
@@ -196,8 +192,9 @@ static void take_line(reader *c, const cJSON *line)
     } else if (!strcmp(ev, "worker")) {
         take_worker(r, line, step);
     } else if (!strcmp(ev, "cost")) {
-        r->nranks = (int)number(line, "ranks", 1);
-        for (int p = 0; p < TUTTI_NCOSTS; p++) r->cost[p] += number(line, tutti_cost_key((tutti_cost_part)p), 0);
+        r->nranks = (int)tutti_json_number_of(line, "ranks", 1);
+        for (int p = 0; p < TUTTI_NCOSTS; p++)
+            r->cost[p] += tutti_json_number_of(line, tutti_cost_key((tutti_cost_part)p), 0);
     } else if (!strcmp(ev, "bound")) {
         free(r->bound);
         r->bound = strdup(words(line, "words"));
@@ -207,10 +204,10 @@ static void take_line(reader *c, const cJSON *line)
     } else if (!strcmp(ev, "resume")) {
         take_resume(c, step);
     } else if (!strcmp(ev, "restart")) {
-        add_point(&r->restarts, (double)step, number(line, "seconds", 0));
+        add_point(&r->restarts, (double)step, tutti_json_number_of(line, "seconds", 0));
     } else if (!strcmp(ev, "diverged")) {
         r->has_diverged = true;
-        r->ended_so = number(line, "ends", 0) != 0;
+        r->ended_so = tutti_json_number_of(line, "ends", 0) != 0;
         r->diverged_step = step;
     } else if (!strcmp(ev, "end")) {
         take_end(c, line, step);

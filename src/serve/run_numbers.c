@@ -27,25 +27,17 @@ void tutti_run_numbers_write(const tutti_series_summary *s, tutti_json *j)
     tutti_json_real(j, "progress_at", s->step_at);
 }
 
-static void read_real(const cJSON *root, const char *key, double *out)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, key);
-    if (cJSON_IsNumber(item)) *out = item->valuedouble;
-}
-
 void tutti_run_numbers_read(const char *text, tutti_series_summary *out)
 {
     tutti_run_numbers_none(out);
     cJSON *root = text ? tutti_json_parse(text, strlen(text)) : NULL;
-    double step = -1;
-    read_real(root, "step", &step);
-    out->step = (int64_t)step;
-    read_real(root, "epoch", &out->epoch);
-    read_real(root, "loss", &out->loss);
-    read_real(root, "accuracy", &out->accuracy);
-    read_real(root, "ips", &out->ips);
-    read_real(root, "progress_at", &out->step_at);
-    const cJSON *weights = cJSON_GetObjectItemCaseSensitive(root, "weights");
-    if (cJSON_IsString(weights)) snprintf(out->weights, sizeof out->weights, "%s", weights->valuestring);
+    out->step = (int64_t)tutti_json_number_of(root, "step", -1);
+    out->epoch = tutti_json_number_of(root, "epoch", NAN);
+    out->loss = tutti_json_number_of(root, "loss", NAN);
+    out->accuracy = tutti_json_number_of(root, "accuracy", NAN);
+    out->ips = tutti_json_number_of(root, "ips", NAN);
+    out->step_at = tutti_json_number_of(root, "progress_at", NAN);
+    const char *weights = tutti_json_text_of(root, "weights");
+    if (weights) snprintf(out->weights, sizeof out->weights, "%s", weights);
     cJSON_Delete(root);
 }

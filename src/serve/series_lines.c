@@ -43,8 +43,7 @@ void tutti_series_lines_release(tutti_series_lines *l)
 
 static double number(const cJSON *line, const char *key)
 {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(line, key);
-    return cJSON_IsNumber(item) ? item->valuedouble : (double)NAN;
+    return tutti_json_number_of(line, key, (double)NAN);
 }
 
 /* ---- rows ---- */

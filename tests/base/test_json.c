@@ -82,6 +82,21 @@ static void what_is_no_utf8_is_written_as_utf8(void **state)
     }
 }
 
+static void members_of_another_kind_count_as_absent(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"a\":1.5,\"b\":\"x\",\"c\":null,\"A\":2}";
+    cJSON *root = tutti_json_parse(text, sizeof text - 1);
+    assert_true(tutti_json_number_of(root, "a", -1) == 1.5 && tutti_json_number_of(root, "A", -1) == 2);
+    assert_true(tutti_json_number_of(root, "b", -1) == -1 && tutti_json_number_of(root, "c", -1) == -1);
+    assert_true(isnan(tutti_json_number_of(root, "d", NAN)) && tutti_json_number_of(NULL, "a", 7) == 7);
+    assert_string_equal(tutti_json_text_of(root, "b"), "x");
+    assert_null(tutti_json_text_of(root, "a"));
+    assert_null(tutti_json_text_of(root, "c"));
+    assert_null(tutti_json_text_of(NULL, "b"));
+    cJSON_Delete(root);
+}
+
 static void count_up(void *arg, int64_t begin, int64_t end)
 {
     int *seen = arg;
@@ -108,6 +123,7 @@ int main(void)
         cmocka_unit_test(written_text_reads_back_with_another_reader),
         cmocka_unit_test(only_a_whole_document_without_nul_is_read),
         cmocka_unit_test(what_is_no_utf8_is_written_as_utf8),
+        cmocka_unit_test(members_of_another_kind_count_as_absent),
         cmocka_unit_test(a_loop_visits_every_index_once_whatever_the_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,3 +102,15 @@ struct cJSON *tutti_json_parse(const char *text, size_t nbytes)
     cJSON_Delete(root);
     return NULL;
 }
+
+double tutti_json_number_of(const struct cJSON *object, const char *key, double otherwise)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    return cJSON_IsNumber(item) ? item->valuedouble : otherwise;
+}
+
+const char *tutti_json_text_of(const struct cJSON *object, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    return cJSON_IsString(item) ? item->valuestring : NULL;
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_show.c: `tutti show ID`: prints all that the job server knows about one job, with the hash of its weights. */
-
+#include "../../base/text/json.h"
 #include "serve_cmd.h"
 
 static const tutti_flag flags[] = {
@@ -16,7 +16,7 @@ static const char about[] =
 static void print(const tutti_flags *f, const tutti_server_answer *json)
 {
     tutti_strbuf text = {0};
-    const char *job = tutti_view_text(json, "job");
+    const char *job = tutti_json_text_of(json, "job");
     if (tutti_cli_has(f, "json")) {
         tutti_server_answer_print(json, &text);
         tutti_strbuf_puts(&text, "\n");

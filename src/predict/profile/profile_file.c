@@ -36,8 +36,8 @@ void tutti_profile_print(const tutti_profile *p, tutti_strbuf *out)
 /* Returns the finite number >= 0 under `key`, or NaN. */
 static double number_of(const cJSON *object, const char *key)
 {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsNumber(item) && isfinite(item->valuedouble) && item->valuedouble >= 0 ? item->valuedouble : NAN;
+    const double number = tutti_json_number_of(object, key, NAN);
+    return isfinite(number) && number >= 0 ? number : NAN;
 }
 
 static tutti_status layers_take(const char *name, int line, const cJSON *list, const tutti_graph *g, tutti_profile *out,

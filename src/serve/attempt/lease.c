@@ -5,6 +5,7 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -39,12 +40,12 @@ static bool read_number(const char *folder, const char *name, const char *key, d
     free(path);
     if (st) return false;
     cJSON *root = tutti_json_parse(bytes, n);
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, key);
-    const bool found = cJSON_IsNumber(item);
-    if (found) *out = item->valuedouble;
+    const double number = tutti_json_number_of(root, key, NAN);
     cJSON_Delete(root);
     free(bytes);
-    return found;
+    if (isnan(number)) return false;
+    *out = number;
+    return true;
 }
 
 /* ---- taking ---- */
