@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../base/arena.h"
+#include "../base/sort.h"
 #include "series_impl.h"
 
 enum { NTIMES = sizeof((tutti_series_lines *)0)->times / sizeof(double) };
@@ -154,12 +155,6 @@ void tutti_series_lines_take(tutti_series_lines *l, const char *line, size_t nby
     cJSON_Delete(root);
 }
 
-static int compare_reals(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 void tutti_series_summarise(const tutti_series *s, tutti_series_summary *out)
 {
     const tutti_series_lines *l = &s->lines;
@@ -169,6 +164,6 @@ void tutti_series_summarise(const tutti_series *s, tutti_series_summary *out)
     if (n < 2) return;
     const int64_t first = l->ntimes - n;
     for (int i = 0; i < n - 1; i++) gaps[i] = l->times[(first + i + 1) % NTIMES] - l->times[(first + i) % NTIMES];
-    qsort(gaps, (size_t)(n - 1), sizeof *gaps, compare_reals);
+    tutti_sort_doubles(gaps, (size_t)(n - 1));
     out->step_gap = (n - 1) % 2 ? gaps[(n - 1) / 2] : 0.5 * (gaps[(n - 1) / 2 - 1] + gaps[(n - 1) / 2]);
 }

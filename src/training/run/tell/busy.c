@@ -6,15 +6,10 @@
 #include <stdlib.h>
 
 #include "../../../base/arena.h"
+#include "../../../base/sort.h"
 #include "tell.h"
 
 enum { LOOK_STEPS = 20, LOOKS = 2 }; /* steps between two comparisons; comparisons after which a host counts as busy */
-
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* Returns the mean over the ranks of a host; *first: the first of them. */
 static double mean_of(const tutti_group *group, const int64_t *ns, int nranks, int host, int *first)
@@ -38,7 +33,7 @@ static int find(const tutti_group *group, const int64_t *ns, int nranks, double 
         sorted[h] = mean_of(group, ns, nranks, h, &first);
         if (sorted[h] > longest) longest = sorted[h], rank = first;
     }
-    qsort(sorted, (size_t)n, sizeof *sorted, compare);
+    tutti_sort_doubles(sorted, (size_t)n);
     const double median = sorted[(n - 1) / 2]; /* of all but the longest */
     free(sorted);
     if (median <= 0 || longest < least * median) return -1;
