@@ -30,10 +30,10 @@ struct cJSON;
  * if the text is not valid, or if it contains a NUL, as a byte or as \u0000: cJSON's strings end at a NUL, so a name
  * would be cut. The caller frees the result with cJSON_Delete. */
 struct cJSON *tutti_json_parse(const char *text, size_t nbytes);
-/* Returns the number under `key`, or `otherwise` if the object has no number there. NULL is accepted as an object that
- * has nothing. */
+/* Returns the number under `key`, or `otherwise` if the object has no number there. object: NULL = one that has
+ * nothing. */
 double tutti_json_number_of(const struct cJSON *object, const char *key, double otherwise);
-/* Returns the text under `key`, which lives as long as the object; NULL: it has no text there. NULL is accepted, too. */
+/* Returns the text under `key`, which lives as long as the object; NULL: the object has no text there, or is NULL. */
 const char *tutti_json_text_of(const struct cJSON *object, const char *key);
 
 #endif
