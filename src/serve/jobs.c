@@ -143,21 +143,20 @@ tutti_liveness tutti_jobs_liveness(tutti_jobs *j, const tutti_stored_job *job)
 
 /* ---- news ---- */
 
-void tutti_jobs_tell_progress(tutti_jobs *j, tutti_job_note *note, const tutti_stored_job *job)
+void tutti_jobs_tell_progress(tutti_jobs *j, tutti_job_note *note, const tutti_stored_job *job,
+                              const tutti_series_summary *s)
 {
-    tutti_series_summary s;
     const double now = tutti_clock_s();
-    tutti_series_summarise(note->series, &s);
-    if (s.nlines == note->nlines_told || now < note->told + 1) return;
-    note->nlines_told = s.nlines;
+    if (s->nlines == note->nlines_told || now < note->told + 1) return;
+    note->nlines_told = s->nlines;
     note->told = now;
     tutti_strbuf text = {0};
     tutti_json out = {.out = &text};
     tutti_json_open(&out, NULL, '{');
     tutti_json_int(&out, "job", job->id);
-    tutti_json_int(&out, "step", s.step);
-    tutti_json_real(&out, "loss", s.loss);
-    tutti_json_real(&out, "ips", s.ips);
+    tutti_json_int(&out, "step", s->step);
+    tutti_json_real(&out, "loss", s->loss);
+    tutti_json_real(&out, "ips", s->ips);
     tutti_json_text(&out, "state", job->state);
     tutti_json_close(&out, '}');
     snprintf(j->news[++j->last_news % TUTTI_NEWS], TUTTI_NEWS_BYTES, "%s", text.text);

@@ -39,8 +39,9 @@ tutti_job_note *tutti_jobs_note(tutti_jobs *j, int64_t job);
 void tutti_jobs_forget(tutti_jobs *j, int64_t job);
 /* Reads at most max_bytes of what the run's file has gained. */
 void tutti_jobs_refresh(tutti_jobs *j, tutti_job_note *note, size_t max_bytes);
-/* Makes news of a run that has written something. */
-void tutti_jobs_tell_progress(tutti_jobs *j, tutti_job_note *note, const tutti_stored_job *job);
+/* Makes news of a run that has written something. s: the summary of its series. */
+void tutti_jobs_tell_progress(tutti_jobs *j, tutti_job_note *note, const tutti_stored_job *job,
+                              const tutti_series_summary *s);
 /* Fills in what an engine is told of an attempt, except for argv and working. The caller frees a->folder. */
 void tutti_jobs_attempt(const tutti_jobs *j, const tutti_stored_job *job, tutti_attempt *a);
 

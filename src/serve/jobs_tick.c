@@ -218,12 +218,11 @@ static tutti_status follow_alive(tutti_jobs *j, const tutti_stored_job *job, con
                                  const tutti_attempt_view *v, tutti_failure *err)
 {
     tutti_job_note *note = tutti_jobs_note(j, job->id);
-    tutti_series_summary s;
-    tutti_run_numbers_none(&s);
+    tutti_series_summary s = tutti_series_none();
     if (a->is_train) {
         tutti_jobs_refresh(j, note, BYTES_A_TICK);
         tutti_series_summarise(note->series, &s);
-        tutti_jobs_tell_progress(j, note, job);
+        tutti_jobs_tell_progress(j, note, job, &s);
     }
     const tutti_monitor_times times = {.is_alive = true,
                                        .now = tutti_clock_wall_s(),

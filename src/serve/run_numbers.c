@@ -7,12 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-void tutti_run_numbers_none(tutti_series_summary *out)
-{
-    *out = (tutti_series_summary){
-        .step = -1, .epoch = NAN, .loss = NAN, .ips = NAN, .accuracy = NAN, .at = NAN, .step_at = NAN, .step_gap = NAN};
-}
-
 void tutti_run_numbers_write(const tutti_series_summary *s, tutti_json *j)
 {
     if (s->step < 0)
@@ -29,7 +23,7 @@ void tutti_run_numbers_write(const tutti_series_summary *s, tutti_json *j)
 
 void tutti_run_numbers_read(const char *text, tutti_series_summary *out)
 {
-    tutti_run_numbers_none(out);
+    *out = tutti_series_none();
     cJSON *root = text ? tutti_json_parse(text, strlen(text)) : NULL;
     out->step = (int64_t)tutti_json_number_of(root, "step", -1);
     out->epoch = tutti_json_number_of(root, "epoch", NAN);

@@ -6,7 +6,6 @@
 
 #include "series.h"
 
-void tutti_run_numbers_none(tutti_series_summary *out); /* no number is known */
 /* Writes "step", "epoch", "loss", "accuracy", "ips", "weights", "progress_at" into an open object; null = not known. */
 void tutti_run_numbers_write(const tutti_series_summary *s, tutti_json *j);
 /* Reads what tutti_run_numbers_write has put into an object; other members are unknown afterwards. NULL = none. */

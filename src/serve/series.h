@@ -42,6 +42,8 @@ typedef struct {
     bool has_ended;          /* the last line "end" is the last line, without a signal */
     int64_t nlines, nbad;    /* lines read; nbad: lines that were no JSON object with "ev" */
 } tutti_series_summary;
+/* Returns the summary of a run without lines. */
+tutti_series_summary tutti_series_none(void);
 void tutti_series_summarise(const tutti_series *s, tutti_series_summary *out);
 
 /* Write into an open object of the answer: "tags":[..]; "restarts":[{"step","seconds","lost"}..];

@@ -20,16 +20,22 @@ const tutti_series_kind tutti_series_kinds[TUTTI_SERIES_NKINDS] = {
     [TUTTI_SERIES_TESTS] = {"eval", {{"accuracy", "accuracy"}, {"test_loss", "loss"}}},
 };
 
+tutti_series_summary tutti_series_none(void)
+{
+    const double none = (double)NAN;
+    return (tutti_series_summary){.step = -1,
+                                  .epoch = none,
+                                  .loss = none,
+                                  .ips = none,
+                                  .accuracy = none,
+                                  .at = none,
+                                  .step_at = none,
+                                  .step_gap = none};
+}
+
 void tutti_series_lines_begin(tutti_series_lines *l)
 {
-    *l = (tutti_series_lines){.sum = {.step = -1,
-                                      .epoch = (double)NAN,
-                                      .loss = (double)NAN,
-                                      .ips = (double)NAN,
-                                      .accuracy = (double)NAN,
-                                      .at = (double)NAN,
-                                      .step_at = (double)NAN,
-                                      .step_gap = (double)NAN}};
+    *l = (tutti_series_lines){.sum = tutti_series_none()};
 }
 
 void tutti_series_lines_release(tutti_series_lines *l)
