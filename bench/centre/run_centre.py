@@ -18,13 +18,6 @@ import lab  # noqa: E402
 import links  # noqa: E402
 import steps  # noqa: E402
 
-MODEL = steps.dataclasses.replace(steps.DENSE, batch=16, counted=5, warm=1)
-TRACE = """Id Name Forward Backward Comm Size
-0 fc1 20000 40000 0 0
-1 fc2 10000 20000 0 0
-2 fc3 1000 2000 0 0
-3 softmax-cross-entropy1 0 1000 0 0
-"""
 # parallel.layers: the run knows no figures of these links, so it would share no layer between ranks; a prediction would
 SAME = ["exchange.buckets=one", "parallel.layers="]
 WAYS = {
@@ -35,7 +28,7 @@ WAYS = {
 
 def predict(judged, build: str, counts: list[int], star: str, folder: pathlib.Path) -> dict[str, list[tuple[int, float]]]:
     """Name of the way -> (workers, seconds of a step), printed as it goes."""
-    one, found = MODEL.job(folder, 1, MODEL.counted), {}
+    one, found = steps.BOUND.job(folder, 1, steps.BOUND.counted), {}
     for name, settings in WAYS.items():
         for n in counts:
             step = steps.predicted_s(build, one, folder / "layers.txt", n, star, settings)
@@ -52,7 +45,7 @@ def measure(judged, a: argparse.Namespace, figures, folder: pathlib.Path) -> dic
     for n in a.measured:
         where = steps.Place(f"{n} hosts at {a.rate}", figures.star(), n, a.rate)
         for name, settings in WAYS.items():
-            steps.judge(judged, name, a.build, MODEL, folder / "layers.txt", where, settings, folder, name, 1, False, True)
+            steps.judge(judged, name, a.build, steps.BOUND, folder / "layers.txt", where, settings, folder, name, 1, False, True)
             found.setdefault(name, []).append((n, judged.rows[-1]["measured_s"]))
     return found
 
@@ -76,7 +69,7 @@ def main() -> None:
     print(f"{a.rate}: {figures.words()}")
     with tempfile.TemporaryDirectory(prefix="tutti-centre-") as name:
         folder = pathlib.Path(name)
-        (folder / "layers.txt").write_text(TRACE)
+        (folder / "layers.txt").write_text(steps.BOUND_TRACE)
         measured = measure(judged, a, figures, folder)
         predicted = predict(judged, a.build, a.predicted, figures.star(), folder)
     judged.sum_up()

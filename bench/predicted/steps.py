@@ -63,6 +63,16 @@ RESNET50 = Model("resnet50", NOISE, 8, 5, 6, 3)
 DENSE = Model(str(HERE / "dense.yaml"), "set: digits", 256, 12, 16, 4)
 
 
+# A step of some hundred ms where links bind, for runs of kernels that wait for these times.
+BOUND = dataclasses.replace(DENSE, batch=16, counted=5, warm=1)
+BOUND_TRACE = """Id Name Forward Backward Comm Size
+0 fc1 20000 40000 0 0
+1 fc2 10000 20000 0 0
+2 fc3 1000 2000 0 0
+3 softmax-cross-entropy1 0 1000 0 0
+"""
+
+
 def cores() -> list[int]:
     return sorted(os.sched_getaffinity(0))
 

@@ -21,14 +21,7 @@ import links
 import steps
 
 BUILD, RATE, OF_EXCHANGES, OF_STEPS, IN_TURN, BY_RING = sys.argv[1], "300mbit", 0.25, 0.5, 0.2, 0.1
-MODEL = steps.dataclasses.replace(steps.DENSE, batch=16, counted=5, warm=1)  # a step takes a second
 DENSE_PARAMETERS = 785 * 2048 + 2049 * 1024 + 1025 * 10
-TRACE = """Id Name Forward Backward Comm Size
-0 fc1 20000 40000 0 0
-1 fc2 10000 20000 0 0
-2 fc3 1000 2000 0 0
-3 softmax-cross-entropy1 0 1000 0 0
-"""
 
 
 def expect(right, words):
@@ -49,13 +42,13 @@ def steps_of_four_ranks_take_what_was_predicted(judged, figures, folder):
     """By sync-easgd3 large exchanges lose nothing to who is ahead: by direct ranks that move apart send into each
     other's ports, and a step that links bind took 1.15 to 1.25 times what they need."""
     layers = folder / "layers.txt"
-    layers.write_text(TRACE)
+    layers.write_text(steps.BOUND_TRACE)
     where = steps.Place(f"4 hosts at {RATE}", figures.star(), 4, RATE)
     for name in ("sync-sgd", "sync-easgd3", "async-easgd"):
         settings = [f"method.name={name}"]
         if name == "sync-sgd":  # training knows no figures of these links, and would share no layer; a prediction would
             settings.append("parallel.layers=")
-        steps.judge(judged, "steps", BUILD, MODEL, layers, where, settings, folder, name, 1, name in steps.VISITS, True)
+        steps.judge(judged, "steps", BUILD, steps.BOUND, layers, where, settings, folder, name, 1, name in steps.VISITS, True)
     row = next(row for row in judged.rows if "sync-easgd3" in row["case"])
     least = 2 * 3 / 4 * 4 * DENSE_PARAMETERS / figures.bw
     expect(row["measured_s"] <= (1 + BY_RING) * least, f"sync-easgd3: {row['measured_s']:.3f} s, links need "
@@ -71,7 +64,7 @@ def workers_bring_one_after_the_other(judged, figures, folder):
     where = steps.Place(f"4 hosts at {RATE}", figures.star(), 4, RATE)
     three = 3 * 4 * DENSE_PARAMETERS / figures.bw
     for name in ("easgd", "bounded-sgd"):
-        steps.judge(judged, "in turn", BUILD, MODEL, folder / "layers.txt", where, [f"method.name={name}"], folder,
+        steps.judge(judged, "in turn", BUILD, steps.BOUND, folder / "layers.txt", where, [f"method.name={name}"], folder,
                     name, 1, True, True)
         row = judged.rows[-1]
         expect(row["measured_s"] <= (1 + IN_TURN) * three, f"{name}: {row['measured_s']:.3f} s, three vectors take "
