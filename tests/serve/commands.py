@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """commands.py: runs commands of tutti for the tests beside it, each test in a server's folder of its own."""
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -9,6 +8,8 @@ import tempfile
 TUTTI = os.path.abspath(sys.argv[1])
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 LIMIT_S = 120
+sys.path.append(os.path.join(ROOT, "tests/elastic"))
+from ranks import kill, processes_with  # noqa: E402
 
 
 def expect(right, words):
@@ -44,14 +45,9 @@ def expect_end(got, code, words, what):
 
 def end_all(home):
     """Kills what a test has left of its server: jobs outlive it, so a test that fails would leave them for ever. The
-    keeper's name has the folder, and its command ends with it."""
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as f:
-                if f"{home}/".encode() in f.read() and int(pid) != os.getpid():
-                    os.kill(int(pid), signal.SIGKILL)
-        except OSError:
-            continue  # it has ended
+    keeper's command line has the folder, and the keeper's command ends with it."""
+    for pid in processes_with(f"{home}/"):
+        kill(pid)
 
 
 def run_tests(names):
