@@ -15,7 +15,9 @@
 #include "../base/clock.h"
 #include "../base/file.h"
 #include "../base/host/cores.h"
+#include "../base/host/program.h"
 #include "../base/host/user_folder.h"
+#include "../base/process.h"
 #include "attempt/keeper.h"
 #include "job_server.h"
 
@@ -95,23 +97,13 @@ static bool is_loopback(const char *address)
 
 /* ---- opening ---- */
 
-/* Returns the path of tutti: beside this program, or where it is installed from there, or on $PATH. */
+/* Returns the path of tutti: the one that is named, or beside this program, or on $PATH. The caller frees it. NULL: the
+ * named one does not exist. */
 static char *find_program(const char *named)
 {
-    static const char *const places[] = {"tutti", "../../bin/tutti"};
-    char self[4096];
+    char beside[PATH_MAX];
     if (named) return tutti_file_resolve(named);
-    const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    self[n > 0 ? n : 0] = '\0';
-    char *folder = tutti_file_folder(self), *found = NULL;
-    for (size_t i = 0; !found && i < sizeof places / sizeof *places; i++) {
-        tutti_strbuf path = {0};
-        tutti_strbuf_printf(&path, "%s/%s", folder, places[i]);
-        if (access(path.text, X_OK) == 0) found = tutti_file_resolve(path.text);
-        tutti_strbuf_release(&path);
-    }
-    free(folder);
-    return found ? found : strdup("tutti");
+    return tutti_program_beside("tutti", beside) ? tutti_file_resolve(beside) : strdup("tutti");
 }
 
 static tutti_status open_guard(tutti_job_server *s, const flags *f, tutti_failure *err)
@@ -143,7 +135,7 @@ static tutti_status open_jobs(tutti_job_server *s, const flags *f, tutti_failure
     tutti_status st = TUTTI_OK;
     if (!program) st = tutti_fail(err, TUTTI_ERR_USAGE, "--program %s: not found", f->program);
     /* both texts live as long as the process */
-    o.engine_options = (tutti_engine_options){.keeper = "/proc/self/exe", .program = program, .cores = f->cores};
+    o.engine_options = (tutti_engine_options){.keeper = TUTTI_PROCESS_SELF, .program = program, .cores = f->cores};
     o.folder = folder;
     s->engine = f->engine;
     s->cores = f->cores;

@@ -61,8 +61,8 @@ char *tutti_program_find(const char *name)
 
 bool tutti_program_beside(const char *name, char out[PATH_MAX])
 {
-    /* folders beside this program: of a build, and of an installation */
-    static const char *const places[] = {"", "../libexec/tutti/"};
+    /* folders beside this program: of a build, of an installation, and seen from a helper of the installation */
+    static const char *const places[] = {"", "../libexec/tutti/", "../../bin/"};
     char own[PATH_MAX];
     const ssize_t n = readlink(TUTTI_PROCESS_SELF, own, sizeof own - 1);
     if (n > 0) own[n] = 0;

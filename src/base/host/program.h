@@ -14,8 +14,8 @@ bool tutti_program_exists(const char *name);
 /* Returns the program's path from the root, as a shell would find it; the caller frees it. If the program is a link, it
  * stays one, because a program may ask by which name it was called. NULL: it does not exist or may not be run. */
 char *tutti_program_find(const char *name);
-/* Finds a helper program that comes with this one: beside it, as in a build, or in ../libexec/tutti, as in an
- * installation. False: it is at neither place, and `out` is unchanged. */
+/* Finds another program that comes with this one: beside it, as in a build; or where an installation has it, helpers in
+ * libexec/tutti and programs in bin. False: it is at none of these places, and `out` is unchanged. */
 bool tutti_program_beside(const char *name, char out[PATH_MAX]);
 /* Runs argv[0] with the arguments argv (the last entry is NULL) in `folder` (NULL = the current one) and waits for its
  * end. Its output is discarded. TUTTI_ERR_FAILED: the program was not found, ended with another code than 0, or was

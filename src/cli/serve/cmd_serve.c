@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../../base/host/program.h"
+#include "../../base/process.h"
 #include "serve_cmd.h"
 
 static const tutti_flag flags[] = {
@@ -46,8 +47,8 @@ static tutti_status print_link(const tutti_flags *f, tutti_failure *err)
 
 static tutti_status find_programs(char server[PATH_MAX], char own[PATH_MAX], tutti_failure *err)
 {
-    const ssize_t n = readlink("/proc/self/exe", own, PATH_MAX - 1);
-    if (n <= 0) return tutti_fail(err, TUTTI_ERR_FAILED, "/proc/self/exe: %s", strerror(errno));
+    const ssize_t n = readlink(TUTTI_PROCESS_SELF, own, PATH_MAX - 1);
+    if (n <= 0) return tutti_fail(err, TUTTI_ERR_FAILED, TUTTI_PROCESS_SELF ": %s", strerror(errno));
     own[n] = 0;
     if (tutti_program_beside(NAME, server)) return TUTTI_OK;
     return tutti_fail(err, TUTTI_ERR_FAILED,
