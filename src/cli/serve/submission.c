@@ -71,19 +71,10 @@ static tutti_status check_size(const tutti_strbuf *body, tutti_failure *err)
                       MOST_BODY);
 }
 
-static void add_bytes(tutti_strbuf *out, const char *bytes, size_t n)
-{
-    tutti_strbuf_add(out, bytes, n);
-}
-
 /* JSON can hold only UTF-8; another text would arrive changed. */
 static tutti_status check_utf8(const char *what, const char *text, tutti_failure *err)
 {
-    tutti_strbuf same = {0};
-    tutti_strbuf_add_utf8(&same, text, add_bytes);
-    const bool is_good = !*text || !strcmp(same.text, text);
-    tutti_strbuf_release(&same);
-    return is_good ? TUTTI_OK : tutti_fail(err, TUTTI_ERR_USAGE, "%s '%s' is not UTF-8", what, text);
+    return tutti_text_is_utf8(text) ? TUTTI_OK : tutti_fail(err, TUTTI_ERR_USAGE, "%s '%s' is not UTF-8", what, text);
 }
 
 /* ---- a job ---- */
