@@ -160,7 +160,7 @@ async def open_pages(server, client, options, table):
     table.row(f"{case}: slowest of 100 looks", "ms", 1e3 * sorted(seconds)[len(seconds) * 99 // 100], "-", None)
     table.row(f"{case}: share of a core", "%", 100 * (core_seconds(pid) - used) / elapsed, "-", None)
     table.row(f"{case}: memory", "MB", 1e-6 * late, "after a fifth", 1e-6 * early)
-    client = await Client(server).connect()  # the server ends a connection that was silent for so many minutes
+    client = await Client(server).connect()  # a new one: the server has ended a connection that was silent for minutes
     await client.ask(f"/api/v1/jobs/{job}/stop", "POST", {"now": True})
     await wait(client, job, lambda shown: shown["state"] == "stopped")
 

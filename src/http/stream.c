@@ -10,7 +10,7 @@
 #include "../base/clock.h"
 #include "http_impl.h"
 
-/* A comment after so many seconds shows both sides whether the other one is there. */
+/* A comment after COMMENT_S seconds shows both sides whether the other one is there. */
 static const double COMMENT_S = 15;
 
 struct tutti_http_stream {

@@ -45,10 +45,9 @@ static void find_cause(const char *folder, int code, char *cause, size_t room)
 {
     char words[TUTTI_PROCESS_WORDS], last[LAST_WORDS];
     const tutti_process p = {.pid = 1, .code = code, .signal = code > 128 && code < 128 + 65 ? code - 128 : 0};
-    tutti_strbuf log = {0};
-    tutti_strbuf_printf(&log, "%s/log", folder);
-    note_words(log.text, last);
-    tutti_strbuf_release(&log);
+    char *log = tutti_file_in(folder, "log");
+    note_words(log, last);
+    free(log);
     tutti_process_words(&p, words);
     snprintf(cause, room, "%s%s%s", words, *last ? ": " : "", last);
 }

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../base/file.h"
 #include "../job_server.h"
 
 enum { LOG_BYTES = 64 << 10, MOST_LOG_BYTES = 4 << 20, POINTS = 500, MOST_POINTS = 10000 };
@@ -33,13 +34,11 @@ static void read_part(int fd, const log_part *part, tutti_http_answer *a)
 
 static void answer_log(const tutti_job_server *s, int64_t job, const log_part *part, tutti_http_answer *a)
 {
-    tutti_strbuf path = {0};
-    char *folder = tutti_jobs_attempt_folder(s->jobs, job, (int)part->attempt);
-    tutti_strbuf_printf(&path, "%s/log", folder);
-    const int fd = open(path.text, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    char *folder = tutti_jobs_attempt_folder(s->jobs, job, (int)part->attempt), *path = tutti_file_in(folder, "log");
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     read_part(fd, part, a); /* an attempt that has not begun has said nothing */
     if (fd >= 0) close(fd);
-    tutti_strbuf_release(&path);
+    free(path);
     free(folder);
 }
 
